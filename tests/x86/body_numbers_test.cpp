@@ -171,6 +171,49 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "Constant {value = dense<i32[]: -7>}\n%c = LessOrEqual %i, %s\n%b = Where %c, %t, %i\n%d = Mul %b, %t\n%e = Add "
       "%d, "
       "%i\n%f = Sub %e, %b\n%g = Greater %d, %i\n%y = Where %g, %f, %d",
+      // The greater and the less of what is compared, choices by one condition, signs that nobody sees, x - x.
+      "%c = Greater %x, %z\n%y = Where %c, %x, %z",
+      "%c = Greater %x, %z\n%y = Where %c, %z, %x",
+      "%c = Less %x, %z\n%y = Where %c, %x, %z",
+      "%c = Less %x, %z\n%y = Where %c, %z, %x",
+      "%c = LessOrEqual %x, %z\n%y = Where %c, %x, %z",
+      "%c = LessOrEqual %x, %k\n%y = Where %c, %x, %k",
+      "%c = GreaterOrEqual %k, %x\n%y = Where %c, %k, %x",
+      "%c = GreaterOrEqual %x, %o\n%y = Where %c, %x, %o",
+      "%c = Less %x, %k\n%a = Where %c, %x, %z\n%b = Neg %z\n%y = Where %c, %a, %b",
+      "%c = Less %x, %k\n%a = Where %c, %x, %z\n%b = Neg %x\n%y = Where %c, %b, %a",
+      "%a = Neg %x\n%b = Mul %a, %k\n%c = Neg %b\n%d = Abs %c\n%y = Sub %z, %d",
+      "%a = Mul %x, %k\n%b = Neg %a\n%y = Max %b, %z",
+      "%a = Sub %x, %x\n%y = Add %a, %z",
+      "%a = Sub %x, %x\n%b = Cast %a {to = type<i32[*]>}\n%c = Cast %z {to = type<i32[*]>}\n%y = Add %b, %c",
+      "%a = Cast %x {to = type<u8[*]>}\n%f = Cast %a {to = type<f32[*]>}\n%b = Sub %f, %f\n%c = Sqrt %b\n%y = Max "
+      "%c, "
+      "%z",
+      "%c = LessOrEqual %x, %x\n%d = Less %z, %z\n%e = Or %c, %d\n%y = Where %e, %x, %k",
+      "%n = Abs %x\n%m = Neg %n\n%a = Sigmoid %m\n%b = Cast %a {to = type<i8[*]>}\n%c = Cast %z {to = "
+      "type<i8[*]>}\n%y = "
+      "Max %b, %c",
+      "%a = Max %x, %z\n%c = Less %x, %a\n%y = Where %c, %a, %k",
+      "%a = Min %z, %x\n%c = LessOrEqual %x, %a\n%y = Where %c, %a, %k",
+      "%a = Max %x, %z\n%c = Greater %x, %a\n%y = Where %c, %a, %k",
+      "%a = Min %x, %z\n%c = Less %a, %z\n%d = GreaterOrEqual %x, %a\n%e = And %c, %d\n%y = Where %e, %a, %k",
+      "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Max %i, %j\n%b = Min %i, %j\n%c = "
+      "LessOrEqual %i, %a\n%d = LessOrEqual %i, %b\n%e = And %c, %d\n%f = Equal %a, %j\n%y = Where %e, %a, %b",
+      // Choices by conditions of one value, one within the other.
+      "%c = Less %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %a, %o",
+      "%c = Greater %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %a, %k",
+      "%c = Less %x, %o\n%d = Less %x, %k\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a",
+      "%c = Less %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a",
+      // Sums of integers.
+      "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Add %i, %j\n%b = Sub %a, %i\n%c = "
+      "Add "
+      "%b, %j\n%d = BitwiseNot %c\n%e = Sub %d, %j\n%y = Sub %e, %i",
+      "%i = Cast %x {to = type<u8[*]>}\n%j = Cast %z {to = type<u8[*]>}\n%a = Sub %i, %j\n%b = BitwiseXor %a, "
+      "%j\n%c = "
+      "Sub %b, %i\n%d = Add %c, %a\n%e = Add %d, %j\n%f = Add %e, %i\n%y = Min %f, %d",
+      "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%c = Less %i, %j\n%d = Greater %i, "
+      "%j\n%e = "
+      "Or %c, %d\n%a = Where %e, %j, %i\n%f = Equal %j, %i\n%g = Or %f, %d\n%b = Where %g, %i, %a\n%y = Sub %b, %i",
   };
   for (const char* operators : kGraphs) {
     expect_alike(text_of(operators), pairs());
@@ -307,6 +350,70 @@ TEST(BodyNumbersOfGraphs, RootsThatAreOnlyCompared) {
   EXPECT_EQ(roots("%r = Sqrt %a\n%c = Equal %r, %k\n%y = Where %c, %x, %z"), 1);
 }
 
+TEST(BodyNumbersOfGraphs, Identities) {
+  const auto of = [](const std::string& operators) {
+    return with_fewer_checks(
+        body_of("graph @g(%x: f32[N], %z: f32[N], %i: i32[N], %j: i32[N], %b: i8[N], %e: i8[N]) -> %y {\n"
+                "%k = Constant {value = dense<f32[]: 3>}\n%o = Constant {value = dense<f32[]: 0>}\n"
+                "%two = Constant {value = dense<i32[]: 2>}\n%three = Constant {value = dense<i8[]: 3>}\n" +
+                operators + "\n}"));
+  };
+  const auto count = [&](const std::string& operators) { return of(operators).nodes.size(); };
+  // What is chosen is the greater or the less, but for which zero it is.
+  EXPECT_EQ(nodes(of("%c = Greater %x, %z\n%y = Where %c, %x, %z"), "ClampLow"), 1);
+  EXPECT_EQ(nodes(of("%c = Less %x, %z\n%y = Where %c, %x, %z"), "ClampHigh"), 1);
+  EXPECT_EQ(nodes(of("%c = LessOrEqual %x, %z\n%y = Where %c, %x, %z"), "Where"), 1);
+  EXPECT_EQ(nodes(of("%c = LessOrEqual %x, %k\n%y = Where %c, %x, %k"), "ClampHigh"), 1);
+  EXPECT_EQ(nodes(of("%c = LessOrEqual %i, %j\n%y = Where %c, %i, %j"), "Min"), 1);
+  // Comparisons of two integers.
+  EXPECT_EQ(nodes(of("%c = Less %i, %j\n%d = Greater %i, %j\n%f = Or %c, %d\n%y = Where %f, %x, %z"), "NotEqual"), 1);
+  EXPECT_EQ(nodes(of("%c = Less %x, %z\n%d = Greater %x, %z\n%f = Or %c, %d\n%y = Where %f, %i, %j"), "Or"), 1);
+  EXPECT_EQ(count("%c = Less %i, %j\n%d = Less %j, %i\n%f = Or %c, %d\n%a = Where %f, %j, %i\n%y = Neg %a"), 1u);
+  // One condition twice.
+  EXPECT_EQ(nodes(of("%c = Less %x, %k\n%a = Where %c, %x, %z\n%f = Neg %x\n%y = Where %c, %f, %a"), "Where"), 1);
+  // Conditions of one value, and of a value and the greater one.
+  const auto within = [&](const char* inner, const char* choice) {
+    return nodes(of(str("%c = ", inner, " %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where ", choice)),
+                 "Where");
+  };
+  EXPECT_EQ(within("Less", "%d, %a, %k"), 1);
+  EXPECT_EQ(within("Greater", "%d, %a, %k"), 1);
+  EXPECT_EQ(within("Greater", "%d, %k, %a"), 2);
+  EXPECT_EQ(nodes(of("%c = Less %x, %o\n%d = Less %x, %k\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a"), "ClampLow"),
+            1);
+  EXPECT_EQ(nodes(of("%s = Constant {value = dense<i8[]: 4>}\n%a = Max %b, %s\n%c = LessOrEqual %a, %b\n%y = Where %c, "
+                     "%x, %z"),
+                  "Max"),
+            0);
+  EXPECT_EQ(nodes(of("%a = Max %i, %j\n%c = Greater %i, %a\n%y = Where %c, %x, %z"), "Where"), 0);
+  EXPECT_EQ(nodes(of("%a = Max %i, %j\n%c = GreaterOrEqual %i, %a\n%y = Where %c, %x, %z"), "Max"), 0);
+  EXPECT_EQ(nodes(of("%a = Max %x, %z\n%c = LessOrEqual %x, %a\n%y = Where %c, %i, %j"), "Where"), 1) << "not of NaN";
+  // Signs.
+  EXPECT_EQ(nodes(of("%a = Neg %x\n%f = Mul %a, %k\n%c = Neg %f\n%d = Abs %c\n%y = Sub %z, %d"), "Neg"), 0);
+  // Sums.
+  EXPECT_EQ(count("%a = Add %i, %j\n%c = Sub %a, %i\n%y = Neg %c"), 1u);
+  EXPECT_EQ(count("%a = Add %i, %two\n%c = Add %a, %j\n%d = Sub %c, %i\n%y = Max %d, %j"), 3u) << "j + 2";
+  EXPECT_EQ(nodes(of("%a = Mul %b, %three\n%c = Sub %a, %b\n%y = Max %c, %e"), "Mul"), 1) << "2 b";
+  EXPECT_EQ(nodes(of("%a = Mul %b, %three\n%c = Sub %a, %b\n%y = Max %c, %e"), "Sub"), 0);
+  EXPECT_EQ(nodes(of("%a = Sub %b, %three\n%c = BitwiseXor %a, %b\n%d = Add %c, %b\n%f = Sub %d, %three\n%y = Max "
+                     "%f, %c"),
+                  "Add"),
+            1)
+      << "c and what a is, which is there";
+  EXPECT_EQ(count("%u = Cast %i {to = type<u32[*]>}\n%v = Cast %j {to = type<u32[*]>}\n%a = Sub %u, %v\n%c = Sub %a, "
+                  "%u\n%y = Max %c, %v"),
+            5u)
+      << "0 - v: Neg is of numbers with signs";
+  // What is known of x - x, of what never falls, and of a number and itself.
+  EXPECT_EQ(nodes(of("%a = Sub %x, %x\n%c = Cast %a {to = type<i32[*]>}\n%y = Add %c, %i"), "Sub"), 0);
+  EXPECT_EQ(nodes(of("%a = Sub %x, %x\n%y = Add %a, %z"), "Sub"), 1) << "of infinity it is NaN";
+  EXPECT_EQ(nodes(of("%n = Abs %x\n%m = Neg %n\n%a = Sigmoid %m\n%c = Cast %a {to = type<i32[*]>}\n%y = Add %c, %i"),
+                  "Sigmoid"),
+            0);
+  EXPECT_EQ(nodes(of("%c = LessOrEqual %i, %i\n%y = Where %c, %x, %z"), "Where"), 0);
+  EXPECT_EQ(nodes(of("%c = LessOrEqual %x, %x\n%y = Where %c, %x, %z"), "Where"), 1);
+}
+
 TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
   const auto of = [](const std::string& operators) {
     return with_fewer_checks(body_of(
@@ -330,8 +437,10 @@ TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
     const snippet::Body body = of(operators);
     return std::ranges::count_if(body.nodes, [&](const auto& node) { return node.attributes.has(attribute); });
   };
-  EXPECT_EQ(marked("fits_i32", "%c = Less %b, %b\n%y = Where %c, %x, %k"), 1);
-  EXPECT_EQ(marked("fits_i32", "%a = Cast %x {to = type<u32[*]>}\n%c = Less %a, %a\n%y = Where %c, %x, %k"), 0);
+  EXPECT_EQ(marked("fits_i32", "%d = BitwiseNot %b\n%c = Less %b, %d\n%y = Where %c, %x, %k"), 1);
+  EXPECT_EQ(marked("fits_i32",
+                   "%a = Cast %x {to = type<u32[*]>}\n%d = BitwiseNot %a\n%c = Less %a, %d\n%y = Where %c, %x, %k"),
+            0);
   EXPECT_EQ(marked("number", f + "%m = Mul %f, %k\n%y = Cast %m {to = type<i32[*]>}"), 1);
   EXPECT_EQ(marked("number", byte + "%y = Cast %c {to = type<u8[*]>}"), 0);
 }

@@ -80,6 +80,12 @@ TEST_P(Bytes, AllPairs) {
       "%c = LessOrEqual %x, %z\n%d = Not %c\n%e = Greater %x, %k\n%f = Or %d, %e\n%y = Where %f, %z, %x",
       "%c = GreaterOrEqual %x, %z\n%d = Equal %x, %k\n%e = Xor %c, %d\n%a = Mul %x, %k\n%y = Where %e, %a, %x",
       "%a = Add %x, %z\n%b = Sub %a, %k\n%c = Max %b, %z\n%d = Mul %c, %c\n%y = Min %d, %x",
+      // What becomes another sum, and comparisons by their opposites.
+      "%a = Mul %x, %k\n%b = Sub %a, %x\n%c = Sub %z, %b\n%d = Add %c, %x\n%e = BitwiseNot %d\n%y = Max %e, %z",
+      "%a = Sub %x, %k\n%b = BitwiseXor %a, %z\n%c = Sub %b, %k\n%d = Add %c, %x\n%y = Min %d, %b",
+      "%c = Less %x, %z\n%d = Greater %x, %z\n%e = Or %c, %d\n%a = Where %e, %z, %k\n%y = Add %a, %x",
+      "%c = LessOrEqual %x, %z\n%d = GreaterOrEqual %x, %k\n%e = Or %c, %d\n%a = Sub %z, %z\n%b = Add %x, %z\n%y = "
+      "Where %e, %b, %a",
   };
   const std::string kInWiderLanes[] = {"%y = Pow %x, %z", "%y = Shrink %x {bias = 3.0, lambd = 7.5}"};
   std::vector<std::string> bodies(std::begin(kBodies), std::end(kBodies));
@@ -156,6 +162,12 @@ TEST_P(Bytes, BesideOtherLanes) {
       "%a = Add %x, %r\n%b = Sub %a, %k\n%c = Less %b, %x\n%d = Where %c, %k, %b\n%y = Cast %d {to = type<f32[*]>}",
       "%a = Add %x, %r\n%b = Sub %k, %a\n%c = Mul %b, %b\n%y = Cast %c {to = type<i32[*]>}",
       "%a = Add %w, %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Less %b, %x\n%d = Where %c, %x, %b\n%y = Neg %d",
+      // Chosen of two that are alike in all lanes; no tensor of bytes.
+      "%b = Cast %w {to = type<i8[*]>}\n%c = Less %b, %r\n%d = Where %c, %r, %k\n%e = Less %d, %b\n%y = Where %e, %k, "
+      "%b",
+      "%a = Abs %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Cast %w {to = type<i8[*]>}\n%d = Max %b, %c\n%e = Add %d, "
+      "%c\n%f "
+      "= Max %e, %b\n%g = Neg %f\n%y = Cast %g {to = type<i32[*]>}",
   };
   for (const int64_t n : {int64_t{1}, vector() - 1, vector(), 3 * vector() + 5}) {
     for (const char* body : kBodies) {

@@ -278,5 +278,51 @@ TEST_P(Passes, ChoicesByTheOpposite) {
   }
 }
 
+// So do those that others join, if what they join chooses; beside 0 a choice is one instruction.
+TEST_P(Passes, JoinedChoicesByTheOpposite) {
+  const bool turns = GetParam().isa == Isa::avx2;
+  const auto of = [&](const std::string& first, const std::string& second, const std::string& join,
+                      const std::string& end) {
+    return optimised(row_kernel(
+        GetParam().lanes,
+        load("i32") + weight("i32") + "    %12:i32 = Scalar {bits = 0x0}\n    %13:bool = " + first +
+            " %10, %11\n    %14:bool = " + second + " %10, %12\n    %15:bool = " + join + " %13, %14\n" + end,
+        "i32"));
+  };
+  struct Case {
+    const char *first, *second, *join, *left;
+    bool (*holds)(int32_t, int32_t);
+  };
+  for (const auto& [first, second, join, left, holds] :
+       {Case{"LessOrEqual", "GreaterOrEqual", "Or", "And", [](int32_t x, int32_t w) { return x <= w || x >= 0; }},
+        Case{"LessOrEqual", "GreaterOrEqual", "And", "Or", [](int32_t x, int32_t w) { return x <= w && x >= 0; }},
+        Case{"LessOrEqual", "Less", "And", "Drop", [](int32_t x, int32_t w) { return x <= w && x < 0; }},
+        Case{"Less", "NotEqual", "And", "Drop", [](int32_t x, int32_t w) { return x < w && x != 0; }},
+        Case{"GreaterOrEqual", "Less", "Or", "Drop", [](int32_t x, int32_t w) { return x >= w || x < 0; }}}) {
+    const LinearKernel chosen = of(first, second, join, "    %20:i32 = Where %15, %10, %11\n");
+    const std::string text = print(chosen);
+    EXPECT_EQ(count(text, str("= ", left, " ")), turns ? 2 : 0) << text;
+    EXPECT_EQ(count(text, "OrEqual") + count(text, "NotEqual"),
+              turns ? 0 : count(text, "OrEqual") + count(text, "NotEqual"))
+        << text;
+    const auto code = compiled(chosen);
+    ASSERT_NE(code, nullptr);
+    check<int32_t>(*code, [holds = holds](int32_t x, int32_t w) { return holds(x, w) ? x : w; });
+    for (const bool other : {false, true}) {
+      const LinearKernel kept = of(
+          first, second, join, other ? "    %20:i32 = Where %15, %12, %10\n" : "    %20:i32 = Where %15, %10, %12\n");
+      EXPECT_EQ(count(print(kept), "Where"), turns ? 0 : 2) << print(kept);
+      const auto beside = compiled(kept);
+      ASSERT_NE(beside, nullptr);
+      check<int32_t>(*beside, [holds = holds, other](int32_t x, int32_t w) { return holds(x, w) != other ? x : 0; });
+    }
+  }
+  // Who joins it for others than choices has an Or.
+  const std::string stays = print(of("LessOrEqual", "Less", "Or",
+                                     "    %16:bool = Not %15\n    %17:i32 = Where %15, %10, %11\n"
+                                     "    %20:i32 = Where %16, %17, %11\n"));
+  EXPECT_EQ(count(stays, "= Or "), 2) << stays;
+}
+
 }  // namespace
 }  // namespace tenon::x86::testing

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 
 #include "x86/body/conditions.hpp"
+#include "x86/body/identities.hpp"
 #include "x86/names.hpp"
 
 namespace tenon::x86 {
@@ -16,19 +18,43 @@ using snippet::Body;
 using snippet::BodyNode;
 using snippet::ValueId;
 
+// Products that anything but one sum reads: they are rounded, also where that sum is all that is left.
+std::vector<char> rounded_products(const Body& body) {
+  const auto index = [](ValueId id) { return static_cast<size_t>(id); };
+  std::vector<int> reads(body.values.size(), 0);
+  std::vector<const BodyNode*> reader(body.values.size(), nullptr);
+  for (const snippet::BodyPort& output : body.outputs) ++reads[index(output.value)];
+  for (const BodyNode& node : body.nodes)
+    for (const ValueId operand : node.operands) ++reads[index(operand)], reader[index(operand)] = &node;
+  const auto only_reader = [&](ValueId id) { return reads[index(id)] == 1 ? reader[index(id)] : nullptr; };
+  std::vector<char> rounded(body.values.size(), 0);
+  for (const BodyNode& node : body.nodes) {
+    if (node.op != kMul || !body.values[index(node.result)].element.is_float()) continue;
+    const BodyNode* user = only_reader(node.result);
+    if (user && user->op == kNeg) user = only_reader(user->result);
+    rounded[index(node.result)] = !user || (user->op != kAdd && user->op != kSub);
+  }
+  return rounded;
+}
+
 class Rewriter {
  public:
-  explicit Rewriter(const Body& body) : body_(body), numbers_(numbers_of(body)), same_(body.values.size()) {
+  Rewriter(Body body, std::vector<char>& rounded_products)
+      : body_(std::move(body)),
+        numbers_(numbers_of(body_)),
+        same_(body_.values.size()),
+        rounded_products_(rounded_products) {
     for (size_t i = 0; i < same_.size(); ++i) same_[i] = static_cast<ValueId>(i);
   }
 
-  Body run() && {
-    std::vector<char> rounded = rounded_products();
+  // And whether that is fewer nodes.
+  std::pair<Body, bool> run() && {
     std::vector<BodyNode> all;
     find_roots();
     for (BodyNode& node : body_.nodes) {
       for (ValueId& operand : node.operands) operand = same_[index(operand)];
       take_uniform(node);
+      if (node.op == kWhere) take_implied(node, all);
       const std::optional<ValueId> x = same_as(node);
       if (x && alike(*x, node.result))
         same_[index(node.result)] = *x;
@@ -41,15 +67,16 @@ class Rewriter {
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
       if (node.op == kConvertInRange) round_at_once(node);
       if (fits_i32(node)) node.attributes.set("fits_i32", 1);
+      if (node.op == kWhere) choices_[node.result] = all.size();
       all.push_back(std::move(node));
     }
     body_.nodes = std::move(all);
-    rounded.resize(body_.values.size());
+    rounded_products_.resize(body_.values.size());
     for (snippet::BodyPort& output : body_.outputs) output.value = same_[index(output.value)];
-    if (drop_unread() == 0) return std::move(body_);
+    if (drop_unread() == 0) return {std::move(body_), false};
     for (BodyNode& node : body_.nodes)
-      if (rounded[index(node.result)]) node.attributes.set("rounded", 1);
-    return std::move(body_);
+      if (rounded_products_[index(node.result)]) node.attributes.set("rounded", 1);
+    return {std::move(body_), true};
   }
 
  private:
@@ -76,16 +103,35 @@ class Rewriter {
     }
     if (all == varies(node.result)) std::ranges::copy(taken, node.operands.begin());
   }
-  // An integer that can be but one, as a constant.
+  // Of what is chosen by another condition of the same value: that of its operands which is chosen wherever it is read.
+  void take_implied(BodyNode& node, const std::vector<BodyNode>& made) const {
+    for (const size_t i : {size_t{1}, size_t{2}}) {
+      const auto found = choices_.find(node.operands[i]);
+      if (found == choices_.end()) continue;
+      const BodyNode& inner = made[found->second];
+      const Numbers &outer_holds = of(node, 0), &inner_holds = of(inner, 0);
+      std::optional<bool> truth;
+      if (i == 1 && implies(outer_holds, inner_holds)) truth = true;
+      if (i == 1 && excludes(outer_holds, inner_holds)) truth = false;
+      if (i == 2 && implies(inner_holds, outer_holds)) truth = false;
+      if (!truth) continue;
+      const ValueId chosen = inner.operands[*truth ? 1 : 2];
+      if ((varies(node.operands[0]) | varies(chosen) | varies(node.operands[3 - i])) == varies(node.result))
+        node.operands[i] = chosen;
+    }
+  }
+  // What can be but one number, as a constant.
   std::optional<BodyNode> known_number(const BodyNode& node) {
     const Numbers& x = numbers_[index(node.result)];
     const bool is_int = is(node.result, kI32) || is(node.result, kU32);
-    if (!is_int || x.low != x.high || varies(node.result) == 0 || snippet::is_reduction(node.op) ||
+    const bool is_float =
+        is(node.result, kF32) && is_number(x) && std::isfinite(x.low) && (x.low != 0 || !std::signbit(x.low));
+    if (!(is_int || is_float) || x.low != x.high || varies(node.result) == 0 || snippet::is_reduction(node.op) ||
         uniform_.contains(node.result))
       return std::nullopt;
     const Numbers alone{.low = x.low, .high = x.high};  // before `x` moves
-    BodyNode made = body_.make_scalar(body_.values[index(node.result)].element,
-                                      static_cast<uint32_t>(static_cast<int64_t>(alone.low)), node.label);
+    const ElementType lane = body_.values[index(node.result)].element;
+    BodyNode made = body_.make_scalar(lane, snippet::lane_bits(lane, alone.low), node.label);
     uniform_[node.result] = made.result;
     numbers_.resize(body_.values.size(), {.low = -kInfinity, .high = kInfinity, .only = {made.result}});
     numbers_.back() = alone;
@@ -104,8 +150,7 @@ class Rewriter {
       return truth ? std::optional(in[*truth ? 1 : 2]) : std::nullopt;
     }
     if (node.op == kAnd || node.op == kOr) return stronger(node);
-    if (node.op == kAbs && is_number(of(node, 0)) && of(node, 0).low >= 0 && !std::signbit(of(node, 0).low))
-      return in[0];
+    if (node.op == kAbs && of(node, 0).low >= 0 && !std::signbit(of(node, 0).low)) return in[0];
     const bool greatest = node.op == kMax || node.op == kClampLow, least = node.op == kMin || node.op == kClampHigh;
     if (!greatest && !least) return std::nullopt;
     const Numbers &a = of(node, 0), &b = of(node, 1);
@@ -263,25 +308,6 @@ class Rewriter {
     }
   }
 
-  // Products that anything but one sum reads: they are rounded, also where that sum is all that is left.
-  std::vector<char> rounded_products() const {
-    static const Name kMul("Mul"), kNeg("Neg"), kAdd("Add"), kSub("Sub");
-    std::vector<int> reads(body_.values.size(), 0);
-    std::vector<const BodyNode*> reader(body_.values.size(), nullptr);
-    for (const snippet::BodyPort& output : body_.outputs) ++reads[index(output.value)];
-    for (const BodyNode& node : body_.nodes)
-      for (const ValueId operand : node.operands) ++reads[index(operand)], reader[index(operand)] = &node;
-    const auto only_reader = [&](ValueId id) { return reads[index(id)] == 1 ? reader[index(id)] : nullptr; };
-    std::vector<char> rounded(body_.values.size(), 0);
-    for (const BodyNode& node : body_.nodes) {
-      if (node.op != kMul || !body_.values[index(node.result)].element.is_float()) continue;
-      const BodyNode* user = only_reader(node.result);
-      if (user && user->op == kNeg) user = only_reader(user->result);
-      rounded[index(node.result)] = !user || (user->op != kAdd && user->op != kSub);
-    }
-    return rounded;
-  }
-
   // How many nodes that were.
   size_t drop_unread() {
     std::vector<char> read(body_.values.size(), 0);
@@ -298,10 +324,21 @@ class Rewriter {
   std::unordered_map<ValueId, ValueId> uniform_;  // what is the same, but varies over fewer dims
   std::unordered_map<ValueId, ValueId> rounded_;  // what RoundEven made, of what
   std::unordered_map<ValueId, ValueId> roots_;
+  std::unordered_map<ValueId, size_t> choices_;  // where the Where of each stands
+  std::vector<char>& rounded_products_;
 };
 
 }  // namespace
 
-Body with_fewer_checks(const Body& body) { return Rewriter(body).run(); }
+// What goes may leave others that are known, or the same.
+Body with_fewer_checks(const Body& body) {
+  constexpr int kMostRounds = 3;
+  std::vector<char> rounded = rounded_products(body);
+  Body made = body;
+  bool goes_on = true;
+  for (int round = 0; goes_on && round < kMostRounds; ++round)
+    std::tie(made, goes_on) = Rewriter(with_identities(std::move(made), rounded), rounded).run();
+  return made;
+}
 
 }  // namespace tenon::x86

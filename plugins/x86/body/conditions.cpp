@@ -66,6 +66,10 @@ Numbers compared(Name op, ElementType type, snippet::ValueId a, snippet::ValueId
     return numbers(id).only.empty() && numbers(id).low == numbers(id).high && std::isfinite(numbers(id).low);
   };
   How how = found->second;
+  if (a == b) {
+    if (how == How::less || how == How::greater) return known(false);
+    return numbers(a).only.empty() ? known(true) : open();
+  }
   if (is_one(a)) std::swap(a, b), how = kTurned[static_cast<size_t>(how)];
   if (!is_one(b)) return apart(how, numbers(a), numbers(b));
   const Numbers& x = numbers(a);
@@ -87,6 +91,10 @@ std::optional<bool> truth_of(const Numbers& condition) {
 
 bool implies(const Numbers& a, const Numbers& b) {
   return a.of >= 0 && a.of == b.of && a.low >= b.low && a.high <= b.high;
+}
+
+bool excludes(const Numbers& a, const Numbers& b) {
+  return a.of >= 0 && a.of == b.of && (a.high < b.low || a.low > b.high);
 }
 
 Numbers both(const Numbers& a, const Numbers& b) {

@@ -16,6 +16,8 @@ Numbers opposite(const Numbers& condition);
 std::optional<bool> truth_of(const Numbers& condition);
 // Of conditions of one value: does `b` hold wherever `a` does?
 bool implies(const Numbers& a, const Numbers& b);
+// And does it hold nowhere that `a` does?
+bool excludes(const Numbers& a, const Numbers& b);
 
 // Numbers `x`, those of value `id`, where the condition holds, and where it does not.
 Numbers where_it_holds(Numbers x, snippet::ValueId id, const Numbers& condition);

@@ -260,15 +260,17 @@ class Walk {
     const double low = kRound(x.low);
     return like(x, low == 0 && !has_no_sign(x) ? -0.0 : low, kRound(x.high));
   }
-  // What code may be off by.
-  static constexpr double kOff = 1e-5, kAbove1 = 1 + kOff;
-  // From 0 or -1 to 1.
-  template <int kFrom>
-  static Numbers bounded(const Walk& w, const BodyNode& n) {
-    return like(w.in(n, 0), kFrom - kOff, kAbove1);
+  static constexpr double kOff = 1e-5;  // what code may be off by
+  // Of what never falls, as it is to both ends of x.
+  template <double (*kFunction)(double)>
+  static Numbers rising(const Walk& w, const BodyNode& n) {
+    const Numbers& x = w.in(n, 0);
+    return like(x, kFunction(x.low) - kOff, kFunction(x.high) + kOff);
   }
+  static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
   static Numbers power(const Walk& w, const BodyNode& n) {
-    return like(w.in(n, 0), -0.0, w.in(n, 0).high <= 0 ? kAbove1 : kInfinity);
+    const Numbers& x = w.in(n, 0);
+    return like(x, -0.0, x.high <= 0 ? std::exp(x.high) + kOff : kInfinity);
   }
   static Numbers root(const Walk& w, const BodyNode& n) {
     const Numbers& x = w.in(n, 0);
@@ -300,6 +302,7 @@ class Walk {
   static Numbers difference(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
     const bool makes_nan = (a.high == kInfinity && b.high == kInfinity) || (a.low == -kInfinity && b.low == -kInfinity);
+    if (n.operands[0] == n.operands[1]) return {.only = makes_nan ? Ids{n.result} : a.only, .where = a.where};
     Numbers made = corners(n, a, b, makes_nan, false, {a.low - b.high, a.high - b.low});
     if (w.greatest_of_[index(n.operands[1])] == n.operands[0]) made.high = std::min(made.high, 0.0);
     made.most = above(a.most + b.most);
@@ -351,9 +354,9 @@ class Walk {
                              {"Abs", magnitude},
                              {"Sqrt", root},
                              {"Exp", power},
-                             {"Tanh", bounded<-1>},
-                             {"Erf", bounded<-1>},
-                             {"Sigmoid", bounded<0>},
+                             {"Tanh", rising<std::tanh>},
+                             {"Erf", rising<std::erf>},
+                             {"Sigmoid", rising<sigmoid>},
                              {"Floor", rounded<std::floor>},
                              {"Ceil", rounded<std::ceil>},
                              {"Trunc", rounded<std::trunc>},

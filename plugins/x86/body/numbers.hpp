@@ -50,11 +50,12 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   And c, d; Or c, d  c, where d says no more
 //   Where c, x, y     x or y, where c is known, as by bits that an integer cannot have; one that varies over fewer dims
 //                     only for operators that vary all the same
-//   an integer that can be but one   a Scalar, likewise
+//   Where c, (Where d, a, b), x    Where c, a, x, where d holds wherever c does; alike where it does not
+//   what can be but one number   a Scalar, likewise
 //   Less Sqrt x, c ... Less x, c', where nothing else reads the root of what is not below 0
 //
-// and without nodes that nothing reads then. Products that may not lose their rounding, since more than a sum read
-// them, have attribute `rounded` where that may be told no more.
+// what identities.hpp says, and without nodes that nothing reads then. Products that may not lose their rounding, since
+// more than a sum read them, have attribute `rounded` where that may be told no more.
 snippet::Body with_fewer_checks(const snippet::Body& body);
 
 }  // namespace tenon::x86

@@ -163,6 +163,7 @@ constexpr RowPair kBytesRows[] = {
     {"MaxBytes", kInt32, {}, {}, 0, algorithm<maximum_of_bytes>},
     {"MinBytes", kInt32, {}, {}, 0, algorithm<minimum_of_bytes>},
     {"EqualBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::equal>>},
+    {"NotEqualBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::not_equal>>},
     {"LessBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::less>>},
     {"LessOrEqualBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::less_equal>>},
     {"GreaterBytes", kInt32, {.vectors = 1}, {}, 0, algorithm<compare_bytes<Compare::greater>>},

@@ -116,6 +116,14 @@ void choose(VectorCode& c) {
   c.select(c.out(), condition, c.in(1), c.in(2));
 }
 
+// What lies beside a choice of 0: where the condition holds, and where it does not.
+void keep_where(VectorCode& c) { c.keep(c.out(), c.mask_in(0), c.in(1)); }
+void drop_where(VectorCode& c) { c.drop(c.out(), c.mask_in(0), c.in(1)); }
+void drop_booleans_where(VectorCode& c) {
+  combine(
+      c, [&](auto y, auto a, auto b) { c->kandnq(y, a, b); }, [&](Vec y, Vec a, Vec b) { c->vandnps(y, a, b); });
+}
+
 // Of booleans: (condition & x) | (~condition & y).
 void choose_boolean(VectorCode& c) {
   const auto& in = c.emission().in;
@@ -216,6 +224,9 @@ constexpr RowPair kCompareRows[] = {
     {"MulByPower", kIntLanes, {}, {}, 0, algorithm<shift_left>},
     {"Where", kNumberLanes, {.vectors = 1}, {}, 0, algorithm<choose>},
     {"Where", kBoolLanes, {}, {.cycles = 3}, 0, algorithm<choose_boolean>},
+    {"Keep", kNumberLanes, {.vectors = 1}, {}, 0, algorithm<keep_where>},
+    {"Drop", kNumberLanes, {.vectors = 1}, {.cycles = 2}, 0, algorithm<drop_where>},
+    {"Drop", kBoolLanes, {}, {}, 0, algorithm<drop_booleans_where>},
     {"Max", kF32Lanes, {}, {}, 0, algorithm<extreme<true>>, of_numbers},
     {"Min", kF32Lanes, {}, {}, 0, algorithm<extreme<false>>, of_numbers},
     {"Max", kF32Lanes, {}, {}, 0, algorithm<greatest_bits>, of_magnitudes},

@@ -76,7 +76,9 @@ class SeveralToI32 final : public Emitter {
       c->kortestw(c->k0, c->k0);
     } else {
       c->vpcmpeqd(least, least, c.u32(kLeast));
-      c->vtestps(least, least);
+      // One operation, and one with the jump; vtestps would be two.
+      c->vmovmskps(c->eax, least);
+      c->test(c->eax, c->eax);
     }
     c->jz(fit, Xbyak::CodeGenerator::T_NEAR);
     const Mask mask = c.mask_temp();

@@ -33,7 +33,7 @@ bool is_bitwise(Name op) {
   return is_one_of(op, kNames);
 }
 bool is_compare(Name op) {
-  static const Name kNames[] = {"Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"};
+  static const Name kNames[] = {"Equal", "NotEqual", "Less", "LessOrEqual", "Greater", "GreaterOrEqual"};
   return is_one_of(op, kNames);
 }
 bool is_logic(Name op) {
@@ -107,7 +107,10 @@ class Joiner {
       if (!exact_[*other] || (type && *type != *exact_[*other])) return std::nullopt;
       type = exact_[*other];
     }
-    for (size_t i = first; type && i < at(b).in.size(); ++i)
+    // What is alike in all lanes alone is taken for what its lanes are: numbers of the type have one sign or none.
+    if (!type && !has_32_bits(kernel_, at(b).in[first])) return std::nullopt;
+    if (!type) type = element_of(kernel_, at(b).in[first]).is_signed_int() ? kI8 : kU8;
+    for (size_t i = first; i < at(b).in.size(); ++i)
       if (!maker(b, i) && !uniform_is(at(b).in[i], *type)) return std::nullopt;
     return type;
   }

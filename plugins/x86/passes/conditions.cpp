@@ -11,6 +11,12 @@
 //
 //   %3 = LessOrEqual %1, %2             %3 = Greater %1, %2
 //   %9 = Where %3, %7, %8               %9 = Where %3, %8, %7
+//
+// So are those that others join, Or where it only chooses; and what is chosen beside 0 is one instruction where a
+// choice is three.
+//
+//   %5 = And %3, %4                     %5 = Drop %3, %4          not where %3 holds
+//   %9 = Where %5, %7, 0                %9 = Keep %5, %7
 #include <optional>
 
 #include "x86/names.hpp"
@@ -19,10 +25,12 @@
 namespace tenon::x86 {
 namespace {
 
+const Name kWhereBytes("WhereBytes");
+
 bool is_comparison(const Instruction& one) {
-  static const Name kNames[] = {
-      "Equal",     "NotEqual",         "Less",         "LessOrEqual",        "Greater", "GreaterOrEqual", "EqualBytes",
-      "LessBytes", "LessOrEqualBytes", "GreaterBytes", "GreaterOrEqualBytes"};
+  static const Name kNames[] = {"Equal",     "NotEqual",         "Less",         "LessOrEqual",
+                                "Greater",   "GreaterOrEqual",   "EqualBytes",   "NotEqualBytes",
+                                "LessBytes", "LessOrEqualBytes", "GreaterBytes", "GreaterOrEqualBytes"};
   return !one.memory && std::ranges::find(kNames, one.op) != std::end(kNames);
 }
 
@@ -50,7 +58,8 @@ std::optional<Name> cheaper_opposite(const LinearKernel& kernel, const Instructi
                                        {"GreaterOrEqualBytes", "LessBytes"}};
   if (one.memory || one.in.size() != 2 || !kernel.registers[static_cast<size_t>(one.in[0])].element.is_int())
     return std::nullopt;
-  static const Name kSigned("signed");
+  static const Name kSigned("signed"), kNotEqualBytes("NotEqualBytes");
+  if (one.op == kNotEqualBytes) return Name("EqualBytes");
   const Attribute* const has_sign = one.attributes.find(kSigned);  // of bytes
   const bool reversed = has_sign && *has_sign->get_if<int64_t>() == 0;
   for (const auto& [costly, cheap] : kOpposites)
@@ -143,18 +152,76 @@ class Conditions {
   std::vector<char> gone_;
 };
 
+// The comparison that makes `id` for nothing else, if its opposite takes fewer instructions.
+Instruction* costly_comparison(LinearKernel& kernel, const Uses& uses, RegisterId id) {
+  if (!uses.is_for_one(id)) return nullptr;
+  Instruction& made = kernel.body[*uses.maker(id)];
+  return cheaper_opposite(kernel, made) ? &made : nullptr;
+}
+
+// And, Or of comparisons by their opposites: a & b is b where the opposite of a does not hold; a | b is not where b
+// does not hold and the opposite of a does.
+void turn_joined(LinearKernel& kernel, const Uses& uses, Instruction& joined) {
+  const bool is_or = joined.op == kOr;
+  if ((!is_or && joined.op != kAnd) || joined.in.size() != 2 || joined.in[0] == joined.in[1]) return;
+  if (!kernel.registers[static_cast<size_t>(joined.out[0])].element.is_bool()) return;
+  Instruction* a = costly_comparison(kernel, uses, joined.in[0]);
+  Instruction* b = costly_comparison(kernel, uses, joined.in[1]);
+  if (!a && !b) return;
+  const bool chooses = only_chooses(kernel, uses, joined.out[0]);
+  if (is_or && !chooses) return;
+  const auto turn = [&](Instruction* one) { one->op = *cheaper_opposite(kernel, *one); };
+  if (a && b && chooses) {
+    turn(a), turn(b);
+    joined.op = is_or ? kAnd : kOr;
+    return choose_otherwise(kernel, uses, joined.out[0]);
+  }
+  if (!a) std::swap(joined.in[0], joined.in[1]), a = b;
+  turn(a);
+  joined.op = "Drop";
+  if (!is_or) return;
+  std::swap(joined.in[0], joined.in[1]);
+  choose_otherwise(kernel, uses, joined.out[0]);
+}
+
+bool is_nothing(const LinearKernel& kernel, const Uses& uses, RegisterId id) {
+  static const Name kSpreadByte("SpreadByte");
+  const auto made = uses.maker(id);
+  if (!made) return false;
+  const Instruction& one = kernel.body[*made];
+  if (one.op == kSpreadByte) return is_nothing(kernel, uses, one.in[0]);
+  return one.op == kScalar && *one.attributes.find(kBits)->get_if<int64_t>() == 0;
+}
+
+void choose_beside_nothing(const LinearKernel& kernel, const Uses& uses, Instruction& choice) {
+  if ((choice.op != kWhere && choice.op != kWhereBytes) || choice.memory ||
+      kernel.registers[static_cast<size_t>(choice.out[0])].element.is_bool())
+    return;
+  for (const size_t i : {size_t{1}, size_t{2}}) {
+    if (!is_nothing(kernel, uses, choice.in[i])) continue;
+    choice.op = i == 2 ? "Keep" : "Drop";
+    choice.attributes = {};
+    choice.in = {choice.in[0], choice.in[3 - i]};
+    return;
+  }
+}
+
 }  // namespace
 
 void turn_choices(LinearKernel& kernel) {
-  const auto has_cheaper = [&](const Instruction& one) { return cheaper_opposite(kernel, one).has_value(); };
-  if (std::ranges::none_of(kernel.body, has_cheaper)) return;
+  const auto may_turn = [&](const Instruction& one) {
+    return one.op == kWhere || one.op == kWhereBytes || cheaper_opposite(kernel, one).has_value();
+  };
+  if (std::ranges::none_of(kernel.body, may_turn)) return;
   const Uses uses(kernel);
   for (Instruction& one : kernel.body) {
+    turn_joined(kernel, uses, one);
     const std::optional<Name> opposite = cheaper_opposite(kernel, one);
     if (!opposite || !only_chooses(kernel, uses, one.out[0])) continue;
     one.op = *opposite;
     choose_otherwise(kernel, uses, one.out[0]);
   }
+  for (Instruction& one : kernel.body) choose_beside_nothing(kernel, uses, one);
 }
 
 void join_conditions(LinearKernel& kernel) {

@@ -40,8 +40,15 @@ bool has_bytes(const snippet::Body& body) {
     return is_byte(port.element) && in_lanes(body.values[static_cast<size_t>(port.value)]);
   };
   const auto has_32_bit_lanes = [](const snippet::BodyValue& value) { return value.element.bits() <= 32; };
+  const auto makes_one = [&](const snippet::BodyNode& node) {
+    static const Name kTo("to");
+    if (node.op != kWrap || !in_lanes(body.values[static_cast<size_t>(node.result)])) return false;
+    const std::string* const to = node.attributes.find(kTo)->get_if<std::string>();
+    return to && is_byte(ElementType::parse(*to).value_or(ElementType{}));
+  };
   return body.rank() > 0 && !body.reduces() && std::ranges::all_of(body.values, has_32_bit_lanes) &&
-         (std::ranges::any_of(body.inputs, is_one) || std::ranges::any_of(body.outputs, is_one));
+         (std::ranges::any_of(body.inputs, is_one) || std::ranges::any_of(body.outputs, is_one) ||
+          std::ranges::any_of(body.nodes, makes_one));
 }
 
 bool is_modular(Name op) {

@@ -162,7 +162,7 @@ void use_low_bits(snippet::LinearKernel& kernel);
 void join_bytes(snippet::LinearKernel& kernel, Isa isa);  // after that; passes/bytes.cpp
 // Is it elementwise, of tensors of bytes alone? Then all of it may become lanes of bytes.
 bool is_of_bytes(const snippet::Body& body);
-// Is it elementwise, of lanes of 32 bits, with bytes in tensors? Then some of it may.
+// Is it elementwise, of lanes of 32 bits, with bytes in tensors or between? Then some of it may.
 bool has_bytes(const snippet::Body& body);
 // Is anything computed in lanes of bytes?
 bool has_lanes_of_bytes(const snippet::LinearKernel& kernel);

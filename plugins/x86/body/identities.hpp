@@ -1,0 +1,24 @@
+// Bodies of fewer operators, by algebra that holds of all numbers.
+#pragma once
+#include <vector>
+
+#include <tenon/snippet/body/body.hpp>
+
+namespace tenon::x86 {
+
+// The same results, bit for bit but for which NaN it is. One operator becomes one, or a value that is there already:
+//
+//   Where (Less a, b), a, b    the less of a and b, as ClampHigh b, a gives it also where one is NaN; alike Greater,
+//                              and what holds of equal ones, where no two zeros meet
+//   Where c, (Where c, a, b), d    Where c, a, d
+//   Or (Less a, b), (Equal a, b) ...   of integers: the comparison that holds of both
+//   Less a, (Max a, b) ...     Less a, b; and what is always so, or never
+//   Abs (Neg x), Abs (Mul (Neg x), y), Neg (Neg x), Mul (Neg x), c ...   without the signs
+//   Sub (Add a, b), a; Add (Sub a, 3), (Sub b, a) ...   integers, also among Wrap of as many bits: sums of products by
+//                              constants, each value once
+//
+// `rounded` says of values that they are products which may not lose their rounding; results of what becomes a product
+// of such are, too.
+snippet::Body with_identities(snippet::Body body, std::vector<char>& rounded);
+
+}  // namespace tenon::x86

@@ -1,0 +1,29 @@
+// Integers as sums: of values times constants, and a constant, modulo a power of two.
+#pragma once
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <tenon/snippet/body/body.hpp>
+
+namespace tenon::x86 {
+
+// constant + the sum of each value times its factor, of which so many low bits count.
+struct LinearSum {
+  static constexpr size_t kMostTerms = 4;
+
+  std::vector<std::pair<snippet::ValueId, uint64_t>> terms = {};  // by value, ascending; no factor is 0
+  uint64_t constant = 0;
+  int bits = 64;
+
+  static LinearSum of(snippet::ValueId value, int bits) { return {.terms = {{value, 1}}, .bits = bits}; }
+  // Factors and constant by their low bits, none of more than there are.
+  LinearSum of_bits(int count) const;
+  LinearSum times(uint64_t factor) const;
+  auto operator<=>(const LinearSum&) const = default;
+};
+
+// As many bits as both have.
+LinearSum sum_of(const LinearSum& a, const LinearSum& b);
+
+}  // namespace tenon::x86
