@@ -32,6 +32,9 @@ std::optional<bool> rows_aligned(const snippet::Body& body, const snippet::BodyP
   return known ? std::optional(true) : std::nullopt;
 }
 
+// Of longer rows edges matter less than what a stage costs (docs/performance/snippets.md, Short rows).
+constexpr int64_t kMostStagedLines = 64;
+
 }  // namespace
 
 std::optional<bool> rows_aligned(const snippet::Body& body) {
@@ -74,6 +77,31 @@ void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) con
   far.calls.innermost.most = least_head_row(body) - 1;
   walk_from(far, "host", vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body));
   tiers.insert(tiers.begin() + 2, std::move(far));
+}
+
+std::optional<StagedRows> staged_rows_of(const snippet::Body& body) {
+  if (rows_aligned(body).value_or(false) || !body.reduces() || !body.dims.back().reduced) return std::nullopt;
+  if (body.outputs.size() != 1 || body.first_of_row() != 1 || !body.outputs[0].cuts.empty()) return std::nullopt;
+  if (body.values[static_cast<size_t>(body.outputs[0].value)].varies != body.all_dims()) return std::nullopt;
+  return StagedRows{.output = static_cast<int>(body.inputs.size()), .dims = body.reduced_dims()};
+}
+
+// What the rows become waits on a stage for whole lines, which go past the caches.
+void FormMaker::add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  const std::optional<StagedRows> rows = staged_rows_of(body);
+  const auto past_caches = [](const Tier& tier) { return tier.passes.stream_stores; };
+  const auto streaming = std::ranges::find_if(tiers, past_caches);
+  if (!rows || streaming == tiers.end()) return;
+  Tier staged = tiers[1];
+  staged.suffix = ".staged";
+  staged.calls = {.least_bytes = streaming->calls.least_bytes,
+                  .rows = {.most = kMostStagedLines * elements_of_line(body)},
+                  .rows_aligned = false};
+  walk_from(staged, "host", vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body));
+  staged.passes.prefetch_writes = {};
+  staged.passes.streams = {};
+  staged.passes.staged_rows = rows;
+  tiers.push_back(std::move(staged));
 }
 
 // The form that stores past the caches once more, for rows that begin anywhere; where these are known to, in its place.
