@@ -148,6 +148,18 @@ TEST_F(ItemForms, OthersHaveNone) {
   EXPECT_TRUE(items_of(softmax_body("krk")).has_value());
 }
 
+// Of what lies in one stretch the next item's lines, in their order; else those that the sweep comes by.
+TEST_F(ItemForms, FetchTheNextItemAsItLies) {
+  const FormMaker maker(target(Isa::avx512), **jitter_table(), {});
+  const std::string text = print(make(maker, softmax_body("krk"), true).kernel);
+  EXPECT_NE(text.find("FetchOn"), std::string::npos) << text;
+  EXPECT_EQ(text.find("PrefetchRead"), std::string::npos) << text;
+  EXPECT_EQ(items_of(norm_body())->dense, std::vector{0}) << "factors are no stretch of each item";
+  Body parts = softmax_body("krk");
+  parts.inputs[0].cuts.emplace_back();
+  EXPECT_TRUE(items_of(parts)->dense.empty());
+}
+
 class RowForms : public StagedForms, public ::testing::WithParamInterface<Isa> {
  protected:
   void SetUp() override {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "x86/forms/forms.hpp"
+#include "x86/forms/far_rows.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -32,9 +32,6 @@ std::optional<bool> rows_aligned(const snippet::Body& body, const snippet::BodyP
   return known ? std::optional(true) : std::nullopt;
 }
 
-// Of longer rows edges matter less than what a stage costs (docs/performance/snippets.md, Short rows).
-constexpr int64_t kMostStagedLines = 64;
-
 }  // namespace
 
 std::optional<bool> rows_aligned(const snippet::Body& body) {
@@ -58,6 +55,15 @@ int64_t FormMaker::least_head_row(const snippet::Body& body) const {
   const bool parts = std::ranges::any_of(
       body.outputs, [&](const snippet::BodyPort& output) { return lanes * output.element.bits() / 8 < kLineBytes; });
   return (parts ? options_.head_row_lines_of_parts : options_.head_row_lines) * elements_of_line(body);
+}
+
+// Whole lines cost something at the ends of each skewed row, which several tensors and costly sweeps outweigh earlier.
+int64_t FormMaker::least_turned_row(const snippet::Body& body) const {
+  const auto moves = [&](const snippet::BodyPort& input) {
+    return body.values[static_cast<size_t>(input.value)].varies == body.all_dims();
+  };
+  const bool several = std::ranges::count_if(body.inputs, moves) > 1, costly = costly_of(body) != Costly::none;
+  return elements_of_line(body) * (costly ? 14 : several ? 32 : 64);
 }
 
 bool FormMaker::stores_lines(const snippet::Body& body) const {
@@ -86,7 +92,9 @@ std::optional<StagedRows> staged_rows_of(const snippet::Body& body) {
   return StagedRows{.output = static_cast<int>(body.inputs.size()), .dims = body.reduced_dims()};
 }
 
-// What the rows become waits on a stage for whole lines, which go past the caches.
+// What the rows become waits on a stage for whole lines, which go past the caches. Of rows below a line there is a line
+// to store for each few of them, which costs more than it gains; longer ones are skewed, or go alone where nothing is
+// fetched ahead.
 void FormMaker::add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<StagedRows> rows = staged_rows_of(body);
   const auto past_caches = [](const Tier& tier) { return tier.passes.stream_stores; };
@@ -94,10 +102,11 @@ void FormMaker::add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& b
   if (!rows || streaming == tiers.end()) return;
   Tier staged = tiers[1];
   staged.suffix = ".staged";
-  staged.calls = {.least_bytes = streaming->calls.least_bytes,
-                  .rows = {.most = kMostStagedLines * elements_of_line(body)},
-                  .rows_aligned = false};
+  staged.calls = {
+      .least_bytes = streaming->calls.least_bytes, .rows = {.least = elements_of_line(body)}, .rows_aligned = false};
   walk_from(staged, "host", vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body));
+  const bool go_alone = staged.passes.prefetch_reads.lines == 0;
+  staged.calls.rows.most = (go_alone ? far_rows_of(body).shortest : least_turned_row(body)) - 1;
   staged.passes.prefetch_writes = {};
   staged.passes.streams = {};
   staged.passes.staged_rows = rows;
@@ -112,13 +121,8 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
   if (aligned.value_or(false) || folds_columns(body, 0)) return;
   const Expr& row = body.dims.back().extent;
   if (row.is_constant() && row.constant() < least_head_row(body)) return;
-  const auto moves = [&](const snippet::BodyPort& input) {
-    return body.values[static_cast<size_t>(input.value)].varies == body.all_dims();
-  };
-  const bool several = std::ranges::count_if(body.inputs, moves) > 1, costly = costly_of(body) != Costly::none;
-  // Whole lines cost something at the ends of each skewed row, which several tensors and costly sweeps outweigh
-  // earlier.
-  const int64_t least = elements_of_line(body) * (costly ? 14 : several ? 32 : 64);
+  const bool costly = costly_of(body) != Costly::none;
+  const int64_t least = least_turned_row(body);
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);

@@ -133,6 +133,7 @@ class FormMaker {
   // Of the widest lane type.
   int64_t elements_of_line(const snippet::Body& body) const;
   int64_t least_head_row(const snippet::Body& body) const;
+  int64_t least_turned_row(const snippet::Body& body) const;  // that is skewed
   // Are vectors of an output lines, so that they may be stored as such wherever rows begin (RowBegins::turned)?
   bool stores_lines(const snippet::Body& body) const;
   void add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
