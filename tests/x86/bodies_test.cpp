@@ -98,8 +98,10 @@ class Bodies : public MachineTest {
       options.lower.all_copies = random.pick(3) == 0;
       if (random.pick(2) == 0) whole = body.all_dims() & ~body.reduced_dims();
     }
-    if (const auto items = items_of(body); items && isa == Isa::avx512 && random.pick(2) == 0) {
-      passes = FormPasses{.isa = isa, .contract = passes.contract, .items = items};
+    const auto items = items_of(body);
+    const auto staged = staged_rows_of(body);
+    if (((items && isa == Isa::avx512) || staged) && random.pick(2) == 0) {
+      passes = FormPasses{.isa = isa, .contract = passes.contract, .items = items, .staged_rows = staged};
       options.lower.whole_rows = options.lower.join_rows = options.lower.heads = options.lower.skew_rows = false;
       options.lower.behind_blocks = options.lower.merge_sweeps = false;
     }
@@ -112,6 +114,7 @@ class Bodies : public MachineTest {
       skewed_lines_ += kernel.skewed && lines;
       lines_alone_ += passes.alone && lines;
       staged_ += passes.items && has_streaming_stores(kernel);
+      staged_rows_ += passes.staged_rows && has_streaming_stores(kernel);
       return {};
     };
     options.run = [&](const LinearKernel& kernel, std::span<const int64_t> words) {
@@ -138,13 +141,14 @@ class Bodies : public MachineTest {
       return lines(layout.begin_bytes) &&
              (passes.row_begins != RowBegins::at_lines || std::ranges::all_of(rows, lines));
     };
-    if (!passes.items && random.pick(3) == 0) random.cut_outputs(body, extents, serves);
+    if (!passes.items && !passes.staged_rows && random.pick(3) == 0) random.cut_outputs(body, extents, serves);
     check_body(body, extents, random.random(), options);
   }
 
   int skewed_lines_ = 0;  // kernels that store rows by whole lines along with folds
   int lines_alone_ = 0;   // and one by one
   int staged_ = 0;        // and those whose items are staged
+  int staged_rows_ = 0;   // and those whose rows are
 };
 
 TEST_P(Bodies, MatchTheOperatorsOneByOne) {
@@ -156,6 +160,7 @@ TEST_P(Bodies, MatchTheOperatorsOneByOne) {
   EXPECT_GE(skewed_lines_, lines ? 1 : 0) << "are to be drawn";
   EXPECT_GE(lines_alone_, lines ? 1 : 0) << "are to be drawn";
   EXPECT_GE(staged_, lines ? 1 : 0) << "are to be drawn";
+  EXPECT_GE(staged_rows_, first == 1 && seeds >= 500 ? 1 : 0) << "are to be drawn";
 }
 
 // Short rows of all widths, joined: rows before, at and behind the last joined one, all passes for large calls.

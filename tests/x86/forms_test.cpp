@@ -378,9 +378,12 @@ TEST_P(Forms, RowsThatBeginAnywhereHaveTheirOwn) {
       avx512 ? " .streaming.heads .streaming.skewed.lines .streaming.skewed.twice.lines " : " .streaming.l1.heads ";
   EXPECT_EQ(suffixes("f32[2000,1025]", rows), anywhere);
   EXPECT_EQ(suffixes("f32[30000,225]", rows), avx512 ? anywhere : " .far ") << "14 lines";
-  EXPECT_EQ(suffixes("f32[30000,223]", rows), avx512 ? " .streaming.heads " : " .far ") << "less";
+  EXPECT_EQ(suffixes("f32[30000,223]", rows), avx512 ? " .streaming.heads .staged " : " .far .staged ") << "less";
   EXPECT_EQ(suffixes("f32[2000,1024]", rows), str(" .streaming .streaming.skewed ", twice));
-  EXPECT_EQ(suffixes("f32[9000,49]", rows), " .far ") << "most lines would be two rows'";
+  EXPECT_EQ(suffixes("f32[9000,49]", rows), " .far .staged ") << "most lines would be two rows'";
+  EXPECT_EQ(suffixes("f32[30000,15]", rows), " .far ") << "less than a line a row";
+  EXPECT_EQ(suffixes("f32[9000,48]", rows).find("staged"), std::string::npos) << "whole lines";
+  EXPECT_EQ(suffixes("f32[900,10,49]", "%y = Softmax %x {axis = 1}").find("staged"), std::string::npos) << "columns";
   EXPECT_EQ(suffixes("f32[9000,48]", "%y = Softmax %x {axis = 0}").find("far"), std::string::npos) << "columns";
   EXPECT_EQ(suffixes("f16[9000,1024,33]", "%y = Softmax %x {axis = 1}").find("heads"), std::string::npos);
   EXPECT_EQ(suffixes("f32[1,2000003]", "%y = Abs %x"), " .streaming ") << "one row";

@@ -1,5 +1,5 @@
-// The form that stages items (plugins/x86/passes/items.cpp), on the machine, wherever items begin: what lies around the
-// output is looked at, and behind it nobody may touch anything.
+// The forms that stage items and rows (plugins/x86/passes/items.cpp), on the machine, wherever these begin: what lies
+// around the output is looked at, and behind it nobody may touch anything.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -19,8 +19,8 @@ using snippet::test::BodyBuilder;
 using tenon::testing::Guarded;
 
 // Caches as of a machine, so that items of tests have the form.
-TargetDescription target() {
-  TargetDescription made = testing::target_of(Isa::avx512);
+TargetDescription target(Isa isa) {
+  TargetDescription made = testing::target_of(isa);
   made.memories = {{.name = "l1", .size_bytes = size_t{48} << 10},
                    {.name = "l2", .size_bytes = size_t{1} << 20},
                    {.name = "host", .size_bytes = size_t{1} << 30}};
@@ -46,15 +46,13 @@ Body norm_body() {
   return build.take();
 }
 
-class ItemForms : public ::testing::Test {
- protected:
-  void SetUp() override {
-    if (!machine_has(Isa::avx512)) GTEST_SKIP() << "this machine has no avx512";
-  }
+bool is_staged(const FormMaker::Tier& tier) { return tier.passes.items || tier.passes.staged_rows; }
 
+class StagedForms : public ::testing::Test {
+ protected:
   static irgen::SnippetForm make(const FormMaker& maker, const Body& body, bool staged) {
     for (const FormMaker::Tier& tier : maker.tiers_of(body)) {
-      if (tier.passes.items.has_value() != staged) continue;
+      if (is_staged(tier) != staged) continue;
       auto made = maker.make(body, tier);
       EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().to_string());
       return *std::move(made);
@@ -87,8 +85,8 @@ class ItemForms : public ::testing::Test {
   }
 
   template <class T>
-  static void check(const Body& body, const std::vector<Dims>& all) {
-    const FormMaker maker(target(), **jitter_table(), {});
+  static void check(const Body& body, const std::vector<Dims>& all, Isa isa = Isa::avx512) {
+    const FormMaker maker(target(isa), **jitter_table(), {});
     const irgen::SnippetForm near = make(maker, body, false), staged = make(maker, body, true);
     ASSERT_TRUE(staged.past_caches && staged.whole_items && staged.least_row == 0) << print(staged.kernel);
     std::mt19937 random(1);
@@ -116,6 +114,13 @@ class ItemForms : public ::testing::Test {
   }
 };
 
+class ItemForms : public StagedForms {
+ protected:
+  void SetUp() override {
+    if (!machine_has(Isa::avx512)) GTEST_SKIP() << "this machine has no avx512";
+  }
+};
+
 std::vector<Dims> extents_of_three() {
   std::vector<Dims> all;
   for (const int64_t columns : {0, 1, 5, 15, 16, 17, 31, 32, 33, 49, 64, 65, 100, 257})
@@ -135,13 +140,64 @@ TEST_F(ItemForms, OfSeveralDims) {
 
 // Items are stretches of memory, and there is one of each.
 TEST_F(ItemForms, OthersHaveNone) {
-  const FormMaker maker(target(), **jitter_table(), {});
+  const FormMaker maker(target(Isa::avx512), **jitter_table(), {});
   for (const char* dims : {"rk", "kr", "rkrk", "krkr", "rkk", "krkk"}) {
     for (const FormMaker::Tier& tier : maker.tiers_of(softmax_body(dims)))
       EXPECT_FALSE(tier.passes.items.has_value()) << dims << tier.suffix;
   }
   EXPECT_TRUE(items_of(softmax_body("krk")).has_value());
 }
+
+// Of what lies in one stretch the next item's lines, in their order; else those that the sweep comes by.
+TEST_F(ItemForms, FetchTheNextItemAsItLies) {
+  const FormMaker maker(target(Isa::avx512), **jitter_table(), {});
+  const std::string text = print(make(maker, softmax_body("krk"), true).kernel);
+  EXPECT_NE(text.find("FetchOn"), std::string::npos) << text;
+  EXPECT_EQ(text.find("PrefetchRead"), std::string::npos) << text;
+  EXPECT_EQ(items_of(norm_body())->dense, std::vector{0}) << "factors are no stretch of each item";
+  Body parts = softmax_body("krk");
+  parts.inputs[0].cuts.emplace_back();
+  EXPECT_TRUE(items_of(parts)->dense.empty());
+}
+
+class RowForms : public StagedForms, public ::testing::WithParamInterface<Isa> {
+ protected:
+  void SetUp() override {
+    if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
+  }
+};
+
+TEST_P(RowForms, OfAllWidthsAndAddresses) {
+  std::vector<Dims> all;
+  for (const int64_t columns : {0, 1, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 49, 64, 65, 100, 257, 1001})
+    for (const int64_t rows : {0, 1, 2, 5, 23, 101}) all.push_back({rows, columns});
+  check<float>(softmax_body("kr"), all, GetParam());
+}
+
+TEST_P(RowForms, OfKnownLengths) {
+  for (const int64_t columns : {3, 7, 49, 100, 197}) {
+    Body body = softmax_body("kr");
+    body.dims[1].extent = columns;
+    check<float>(body, {{1, columns}, {2, columns}, {57, columns}}, GetParam());
+  }
+}
+
+TEST_P(RowForms, OfSeveralDims) { check<float>(softmax_body("krr"), {{3, 4, 9}, {20, 3, 33}, {7, 1, 17}}, GetParam()); }
+
+// Rows lie one behind the other, and begin at no lines that are known.
+TEST_P(RowForms, OthersHaveNone) {
+  const FormMaker maker(target(GetParam()), **jitter_table(), {});
+  for (const char* dims : {"kk", "kkr", "rk", "krk", "krkr"}) {
+    for (const FormMaker::Tier& tier : maker.tiers_of(softmax_body(dims)))
+      EXPECT_FALSE(tier.passes.staged_rows) << dims << tier.suffix;
+  }
+  Body lines = softmax_body("kr");
+  lines.dims[1].extent = 64;
+  for (const FormMaker::Tier& tier : maker.tiers_of(lines)) EXPECT_FALSE(tier.passes.staged_rows) << tier.suffix;
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, RowForms, ::testing::Values(Isa::avx2, Isa::avx512),
+                         [](const auto& param) { return std::string(isa_name(param.param)); });
 
 }  // namespace
 }  // namespace tenon::x86

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "x86/forms/forms.hpp"
+#include "x86/forms/far_rows.hpp"
 
 namespace tenon::x86 {
 namespace {
@@ -57,6 +57,15 @@ int64_t FormMaker::least_head_row(const snippet::Body& body) const {
   return (parts ? options_.head_row_lines_of_parts : options_.head_row_lines) * elements_of_line(body);
 }
 
+// Whole lines cost something at the ends of each skewed row, which several tensors and costly sweeps outweigh earlier.
+int64_t FormMaker::least_turned_row(const snippet::Body& body) const {
+  const auto moves = [&](const snippet::BodyPort& input) {
+    return body.values[static_cast<size_t>(input.value)].varies == body.all_dims();
+  };
+  const bool several = std::ranges::count_if(body.inputs, moves) > 1, costly = costly_of(body) != Costly::none;
+  return elements_of_line(body) * (costly ? 14 : several ? 32 : 64);
+}
+
 bool FormMaker::stores_lines(const snippet::Body& body) const {
   const int lanes = lanes_of(isa_of(target_), body);
   return isa_of(target_) == Isa::avx512 && std::ranges::any_of(body.outputs, [&](const snippet::BodyPort& output) {
@@ -76,6 +85,34 @@ void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) con
   tiers.insert(tiers.begin() + 2, std::move(far));
 }
 
+std::optional<StagedRows> staged_rows_of(const snippet::Body& body) {
+  if (rows_aligned(body).value_or(false) || !body.reduces() || !body.dims.back().reduced) return std::nullopt;
+  if (body.outputs.size() != 1 || body.first_of_row() != 1 || !body.outputs[0].cuts.empty()) return std::nullopt;
+  if (body.values[static_cast<size_t>(body.outputs[0].value)].varies != body.all_dims()) return std::nullopt;
+  return StagedRows{.output = static_cast<int>(body.inputs.size()), .dims = body.reduced_dims()};
+}
+
+// What the rows become waits on a stage for whole lines, which go past the caches. Of rows below a line there is a line
+// to store for each few of them, which costs more than it gains; longer ones are skewed, or go alone where nothing is
+// fetched ahead.
+void FormMaker::add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
+  const std::optional<StagedRows> rows = staged_rows_of(body);
+  const auto past_caches = [](const Tier& tier) { return tier.passes.stream_stores; };
+  const auto streaming = std::ranges::find_if(tiers, past_caches);
+  if (!rows || streaming == tiers.end()) return;
+  Tier staged = tiers[1];
+  staged.suffix = ".staged";
+  staged.calls = {
+      .least_bytes = streaming->calls.least_bytes, .rows = {.least = elements_of_line(body)}, .rows_aligned = false};
+  walk_from(staged, "host", vector_bits(isa_of(target_)) / 8 / lanes_of(isa_of(target_), body));
+  const bool go_alone = staged.passes.prefetch_reads.lines == 0;
+  staged.calls.rows.most = (go_alone ? far_rows_of(body).shortest : least_turned_row(body)) - 1;
+  staged.passes.prefetch_writes = {};
+  staged.passes.streams = {};
+  staged.passes.staged_rows = rows;
+  tiers.push_back(std::move(staged));
+}
+
 // The form that stores past the caches once more, for rows that begin anywhere; where these are known to, in its place.
 // Not of columns: several of their rows go at once, each of which would begin elsewhere. The store of rows that are
 // skewed keeps step with a fold, so it has no head: its vectors are turned.
@@ -84,13 +121,8 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
   if (aligned.value_or(false) || folds_columns(body, 0)) return;
   const Expr& row = body.dims.back().extent;
   if (row.is_constant() && row.constant() < least_head_row(body)) return;
-  const auto moves = [&](const snippet::BodyPort& input) {
-    return body.values[static_cast<size_t>(input.value)].varies == body.all_dims();
-  };
-  const bool several = std::ranges::count_if(body.inputs, moves) > 1, costly = costly_of(body) != Costly::none;
-  // Whole lines cost something at the ends of each skewed row, which several tensors and costly sweeps outweigh
-  // earlier.
-  const int64_t least = elements_of_line(body) * (costly ? 14 : several ? 32 : 64);
+  const bool costly = costly_of(body) != Costly::none;
+  const int64_t least = least_turned_row(body);
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);

@@ -53,6 +53,7 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
     if (needs_lines(tier.row_order) && tier.passes.row_begins != RowBegins::turned && !aligned.value_or(true))
       return true;
     if (!tier.calls.holds_rows(row, innermost)) return true;
+    if (aligned && tier.calls.rows_aligned.value_or(*aligned) != *aligned) return true;
     return tier.calls.least_bytes > *bytes || tier.calls.least_folded_bytes > folded ||
            tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
   });
@@ -61,7 +62,7 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
   const auto is_of_rows = [&](const Tier& tier) {
     const irgen::RowRange any;
     return (tier.calls.rows != any || tier.calls.innermost != any) && !tier.lower.merge_sweeps && !is_last(tier) &&
-           tier.passes.row_begins != RowBegins::turned && !tier.passes.items;
+           tier.passes.row_begins != RowBegins::turned && !tier.passes.items && !tier.passes.staged_rows;
   };
   if (aligned && std::ranges::any_of(tiers, is_last))
     std::erase_if(tiers,

@@ -43,7 +43,14 @@ std::optional<Items> items_of(const snippet::Body& body) {
   const snippet::DimSet reduced = body.reduced_dims();
   const int first = std::countr_zero(reduced), columns = static_cast<int>(body.rank()) - 1;
   if (first == 0 || (reduced >> first) + 1 != snippet::DimSet{1} << (columns - first)) return std::nullopt;
-  return Items{.dim = first - 1, .output = static_cast<int>(body.inputs.size())};
+  Items items{.dim = first - 1, .output = static_cast<int>(body.inputs.size())};
+  const snippet::DimSet of_item = body.all_dims() >> items.dim << items.dim;
+  for (size_t i = 0; i < body.inputs.size(); ++i) {
+    const snippet::BodyPort& input = body.inputs[i];
+    if ((body.values[static_cast<size_t>(input.value)].varies & of_item) == of_item && input.cuts.empty())
+      items.dense.push_back(static_cast<int>(i));
+  }
+  return items;
 }
 
 // Short columns of many items, each of which lies in a near cache with the next, what sweeps keep of it, and two items

@@ -30,7 +30,7 @@ std::string registers_text(const TargetDescription& target) {
 bool is_near(const FormMaker::Tier& tier) {
   const FormPasses& passes = tier.passes;
   const bool fetches = passes.stream_stores || passes.prefetch_writes.lines > 0 || passes.prefetch_reads.lines > 0 ||
-                       passes.next_row != NextRow::none || passes.items;
+                       passes.next_row != NextRow::none || passes.items || passes.staged_rows;
   return !fetches && !tier.lower.whole_rows;
 }
 
@@ -175,7 +175,7 @@ Result<irgen::SnippetForm> FormMaker::make(FormBodies& bodies, const Tier& tier)
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
   form.any_rows = tier.passes.row_begins != RowBegins::at_lines;
   if (form.any_rows) form.least_row = least_head_row(body);
-  form.whole_items = tier.passes.items.has_value();
+  form.whole_items = tier.passes.items || tier.passes.staged_rows;
   // Bodies of several nests, and such, do not have all that a form wants: then it is for no call. Blocks that follow
   // one another store before all is read, which only calls past the caches allow, whose outputs lie apart from inputs.
   const std::pair<bool, bool> wants[] = {{tier.lower.join_rows, kernel.joined.rows >= 0},

@@ -15,7 +15,8 @@
 //                      made is made again, .joined: LowerOptions::keep_joined
 //     .alone, .alone.paged, .alone.near, .alone.fetching, .skewed, .skewed.fetching, .skewed.twice,
 //                      .skewed.twice.far, .skewed.merged, .together     by RowOrder (forms/far_rows.hpp)
-//     .heads, .lines, .far               by RowBegins; .far: rows too short for either (forms/anywhere.cpp)
+//     .heads, .lines, .far, .staged      by RowBegins; .far: rows too short for either; .staged: whose lines wait on a
+//                      stage (forms/anywhere.cpp)
 //
 // Columns are walked in whole rows in all that are for calls beyond the caches. How far ahead, how many stretches and
 // how long rows may be that go several at once, the target's memories say: `l2`, `l3` and `host` of the three sizes in
@@ -132,8 +133,10 @@ class FormMaker {
   // Of the widest lane type.
   int64_t elements_of_line(const snippet::Body& body) const;
   int64_t least_head_row(const snippet::Body& body) const;
+  int64_t least_turned_row(const snippet::Body& body) const;  // that is skewed
   // Are vectors of an output lines, so that they may be stored as such wherever rows begin (RowBegins::turned)?
   bool stores_lines(const snippet::Body& body) const;
+  void add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_far(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const;
   void add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const;
@@ -200,6 +203,9 @@ bool folds_columns(const snippet::Body& body, int64_t least_row);
 
 // What a kernel walks item by item (FormPasses::items), if the only output's items are stretches of memory.
 std::optional<Items> items_of(const snippet::Body& body);
+
+// Rows that are folded and begin anywhere, one behind the other in the only output, if these are what the kernel walks.
+std::optional<StagedRows> staged_rows_of(const snippet::Body& body);
 
 // Lanes of a vector of the body's widest lane type.
 int lanes_of(Isa isa, const snippet::Body& body);

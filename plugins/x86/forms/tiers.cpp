@@ -165,6 +165,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const FormBodies& bodies) const
   add_lines(tiers, body);
   add_few_rows(tiers, body);
   add_items(tiers, body);
+  add_staged_rows(tiers, body);
   keep_certain(tiers, body);
   return tiers;
 }

@@ -58,6 +58,9 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   fetch_held_rows(kernel, options.prefetch_reads, options.prefetch_writes);
   // Rows that are merged without being skewed may exceed the caches: nothing of theirs is near.
   if (kernel.skewed || !kernel.merged) near.merge(standing_pointers(kernel));
+  static const Name kStaged("StageRowsBegin");
+  for (const Instruction& one : kernel.body)
+    if (one.op == kStaged) near.insert(one.out[0]);
   if (options.streams.each > 1 && options.row_begins != RowBegins::turned) split_streams(kernel, options.streams);
   add_steps_from(kernel, near);
   if (kernel.skewed) near.merge(nearer_rows(kernel));

@@ -1,3 +1,5 @@
+// What is made of items, or of rows that begin anywhere, on a stage, from which whole lines go past the caches.
+//
 // Short columns of many items, as of a softmax over the middle of [items, rows, columns]: an item lies in a near cache
 // while all sweeps walk it, so nothing reads main memory meanwhile and nothing writes it. What an item becomes is
 // staged: the output's lines as they will lie in memory, wherever the item begins. While a later item is walked, these
@@ -6,7 +8,8 @@
 //   for items
 //     Q = stage, as far into a line as the output is here       StageItem
 //     for columns: sweeps, which store to Q; the longest:
-//       a line of the item before to memory, a line of the next item fetched, for each vector
+//       a line of the item before to memory, a line of the next item fetched, for each vector; both in the order in
+//       which they lie, whatever the order of the sweep
 //     the rest of the item before; parts of lines that this item shares with its neighbours   StageDone
 //   the rest of the last item                                   StageRest
 #include <map>
@@ -22,8 +25,8 @@ namespace {
 
 class ItemStager {
  public:
-  ItemStager(LinearKernel& kernel, Items items)
-      : kernel_(kernel), ports_(ports_of(kernel)), dim_(items.dim), output_(items.output) {}
+  ItemStager(LinearKernel& kernel, const Items& items)
+      : kernel_(kernel), ports_(ports_of(kernel)), dim_(items.dim), output_(items.output), dense_(items.dense) {}
 
   bool run() {
     if (!find_items()) return false;
@@ -114,9 +117,18 @@ class ItemStager {
       made_[sweep.begin + number * (sweep.end - sweep.begin) / most].push_back(std::move(one));
     };
     for (const auto& [pointer, read] : reads) {
+      if (std::ranges::binary_search(dense_, port_of(pointer))) {
+        const RegisterId next = next_of(pointer);
+        const int64_t bytes = int64_t{kernel_.lanes} * read.front().element.bits() / 8;
+        for (size_t i = 0; i < read.size(); ++i)
+          put(i, {.op = "FetchOn",
+                  .attributes = {{"bytes", bytes}},
+                  .out = {next},
+                  .memory = Memory{.element = read[i].element, .base = next}});
+        continue;
+      }
       const RegisterId next = kernel_.add_general();
-      const auto shift = std::ranges::find(of(loop()).shifts, pointer, &Loop::Shift::pointer);
-      put(0, {.op = kAddParameter, .in = {pointer}, .out = {next}, .number = shift->each});
+      put(0, step_to_next(pointer, next));
       for (size_t i = 0; i < read.size(); ++i) {
         Memory ahead = read[i];
         ahead.base = next;
@@ -124,6 +136,24 @@ class ItemStager {
       }
     }
     for (size_t i = 0; i < most; ++i) put(i, stage_op("StageLine"));
+  }
+
+  Instruction step_to_next(RegisterId pointer, RegisterId next) const {
+    const auto shift = std::ranges::find(of(loop()).shifts, pointer, &Loop::Shift::pointer);
+    return {.op = kAddParameter, .in = {pointer}, .out = {next}, .number = shift->each, .label = label_};
+  }
+
+  // Where the next item's lines are fetched that have not been, if all of it lies in one stretch: main memory and the
+  // prefetchers of processors, which look for lines that follow one another, serve them in that order, and they come
+  // as evenly as the sweeps of all columns go. Line by line as a sweep over some columns comes by, it would have most
+  // lines of the item fetched by the first of these sweeps.
+  RegisterId next_of(RegisterId pointer) {
+    const auto [found, is_new] = next_.try_emplace(pointer, -1);
+    if (is_new) {
+      found->second = kernel_.add_general();
+      made_[items_.begin].push_back(step_to_next(pointer, found->second));
+    }
+    return found->second;
   }
 
   // `state`, `bytes`: params, where the stage lies and what an item has.
@@ -170,6 +200,7 @@ class ItemStager {
   LinearKernel& kernel_;
   const std::vector<int> ports_;
   const int dim_, output_;
+  const std::vector<int> dense_;
   Range items_;                 // the body of the loop over items
   std::vector<Range> columns_;  // of those over columns in it
   std::vector<Range> sweeps_;   // of the longest in these
@@ -178,11 +209,118 @@ class ItemStager {
   ElementType element_;
   int label_ = -1;
   snippet::ParamId bytes_ = -1, state_ = -1;         // of an item; of the stage
+  std::map<RegisterId, RegisterId> next_;            // where the next item is fetched, by the pointers to this one
   std::map<size_t, std::vector<Instruction>> made_;  // that come before instructions
 };
 
 }  // namespace
 
-bool stage_items(LinearKernel& kernel, Items items) { return ItemStager(kernel, items).run(); }
+namespace {
+
+// Rows that are folded and begin anywhere, each of which stores parts of lines: what they become is staged, row behind
+// row, and goes out by whole lines, wherever these begin and end.
+//
+//   Q = stage, as far into a line as the output begins              StageRowsBegin
+//   for rows, several at once, then single ones
+//     lines that are whole go out, what is left goes to the begin   StageRows
+//     sweeps, which store to Q
+//   the lines that are left, the last one as far as it is made      StageRowsRest
+class RowStager {
+ public:
+  // Bytes that wait until they go out together: what an iteration has just stored in parts is not there yet for loads
+  // of whole lines.
+  static constexpr int64_t kWaiting = 1024;
+
+  RowStager(LinearKernel& kernel, const StagedRows& rows)
+      : kernel_(kernel), ports_(ports_of(kernel)), output_(rows.output), row_dims_(rows.dims) {}
+
+  bool run() {
+    if (!find_loops()) return false;
+    stage();
+    return true;
+  }
+
+ private:
+  bool is_output(RegisterId pointer) const { return pointer >= 0 && ports_[static_cast<size_t>(pointer)] == output_; }
+
+  // The loops over rows, none of which stands in another, and the only pointer that they move along the output.
+  bool find_loops() {
+    int open = 0;
+    size_t outer = 0;
+    for (size_t i = 0; i < kernel_.body.size(); ++i) {
+      const Instruction& one = kernel_.body[i];
+      if (one.op == kLoopEnd || one.op == kTailEnd) --open;
+      const bool accesses = one.memory && is_output(one.memory->base);
+      if (open == 0 && accesses) return false;
+      if (open == 0 && !one.out.empty() && is_output(one.out[0])) {
+        if (pointer_ >= 0) return false;
+        pointer_ = one.out[0], begin_ = i + 1;
+      }
+      if (accesses && writes_memory(one.op)) {
+        element_ = one.memory->element, label_ = one.label;
+        if (loops_.empty() || loops_.back() != outer) loops_.push_back(outer);
+      }
+      if (one.op == kLoopBegin || one.op == kTailBegin)
+        if (open++ == 0) outer = i;
+    }
+    return pointer_ >= 0 && !loops_.empty() && std::ranges::all_of(loops_, [&](size_t at) { return moves_rows(at); });
+  }
+
+  bool moves_rows(size_t at) const {
+    const Loop& loop = kernel_.loops[static_cast<size_t>(kernel_.body[at].number)];
+    const auto of_output = [&](const Loop::Shift& shift) { return is_output(shift.pointer); };
+    const auto moved = std::ranges::find_if(loop.shifts, of_output);
+    return loop.kind == Loop::Kind::scalar && std::ranges::count_if(loop.shifts, of_output) == 1 &&
+           moved->pointer == pointer_ && moved->each >= 0 && moved->rewind < 0;
+  }
+
+  void stage() {
+    constexpr int64_t kStageState = 64;
+    int64_t rows = 1;  // at once
+    for (const size_t at : loops_)
+      rows = std::max(rows, kernel_.loops[static_cast<size_t>(kernel_.body[at].number)].increment);
+    const int port = static_cast<int>(static_cast<size_t>(output_) + 1 + kernel_.scratch.size());
+    kernel_.scratch.push_back({element_, row_dims_, rows, kStageState + kWaiting + 2 * kLineBytes});
+    const snippet::ParamId state = kernel_.add_param({.kind = Param::Kind::pointer, .port = port});
+    const RegisterId staged = kernel_.add_general();
+    const auto op = [&](const char* name, RegisterId pointer, snippet::RegisterIds out) {
+      return Instruction{.op = name,
+                         .attributes = {{"state", int64_t{state}}, {"waiting", kWaiting}},
+                         .out = std::move(out),
+                         .memory = Memory{.element = element_, .base = pointer},
+                         .label = label_};
+    };
+    for (snippet::Loop& loop : kernel_.loops)
+      for (Loop::Shift& shift : loop.shifts)
+        if (shift.pointer == pointer_) shift.pointer = staged;
+    std::vector<Instruction> body;
+    for (size_t i = 0; i < kernel_.body.size(); ++i) {
+      if (i == begin_) body.push_back(op("StageRowsBegin", pointer_, {staged}));
+      Instruction& one = body.emplace_back(std::move(kernel_.body[i]));
+      if (i < begin_) continue;
+      for (snippet::RegisterIds* ids : {&one.in, &one.out}) std::ranges::replace(*ids, pointer_, staged);
+      if (one.memory && one.memory->base == pointer_) one.memory->base = staged;
+      if (std::ranges::find(loops_, i) != loops_.end()) body.push_back(op("StageRows", staged, {staged}));
+    }
+    body.push_back(op("StageRowsRest", staged, {}));
+    kernel_.body = std::move(body);
+  }
+
+  LinearKernel& kernel_;
+  const std::vector<int> ports_;
+  const int output_;
+  const uint32_t row_dims_;
+  RegisterId pointer_ = -1;
+  size_t begin_ = 0;           // where it is known
+  std::vector<size_t> loops_;  // where they begin
+  ElementType element_;
+  int label_ = -1;
+};
+
+}  // namespace
+
+bool stage_items(LinearKernel& kernel, const Items& items) { return ItemStager(kernel, items).run(); }
+
+bool stage_rows(LinearKernel& kernel, const StagedRows& rows) { return RowStager(kernel, rows).run(); }
 
 }  // namespace tenon::x86

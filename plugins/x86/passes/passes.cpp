@@ -35,6 +35,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.memory_operands) fold_loads(kernel, options.isa);
   if (options.stream_stores) stream_stores(kernel, options), loads_before_stores(kernel);
   if (options.items) stage_items(kernel, *options.items);
+  if (options.staged_rows) stage_rows(kernel, *options.staged_rows);
   // Blocks and joined rows are short, and several of their rows side by side already.
   if (kernel.blocks.dim < 0) {
     fetch_ahead(kernel, options);

@@ -31,6 +31,8 @@
 //   StoreLine [memory], turned, left, mask   the line that [memory] lies in, past the caches
 //   StoreLineRest [memory], left, mask       of the line there what lies before [memory]
 //   StageBegin, StageItem [memory], StageLine, StageDone [memory], StageRest   of items on a stage (passes/items.cpp)
+//   StageRowsBegin [memory] -> pointer, StageRows [memory] -> pointer, StageRowsRest [memory]   of rows on a stage
+//   FetchOn [memory] -> pointer  PrefetchRead into the second level there, and so many `bytes` on
 //   ErfInTurn2 a, b; ExpInTurn4 a, b, c, d; and others   the function of each, as many results (forms/in_turn.cpp)
 //   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
 //                                Kernels that hold one end with a fence (assembly.hpp)
@@ -79,9 +81,17 @@ inline bool is_to_second(NextRow when) {
 }
 
 // Items that a kernel walks one by one: the dim of the loop over them, behind which all dims are inside of an item, and
-// the port of what they become, the only output.
+// the port of what they become, the only output. `dense`: inputs whose items are stretches of memory as well,
+// ascending.
 struct Items {
   int dim = -1, output = -1;
+  std::vector<int> dense = {};
+};
+
+// Rows that lie one behind the other in the only output, which is that port, and the dims of one.
+struct StagedRows {
+  int output = -1;
+  uint32_t dims = 0;
 };
 
 // Where rows of outputs begin that go past the caches, and so how they are stored. A vector that crosses two lines
@@ -134,6 +144,8 @@ struct FormPasses {
   bool prefetch_blocks = false;
   // What becomes of items goes past the caches from a stage of two items (passes/items.cpp).
   std::optional<Items> items = std::nullopt;
+  // Rows, wherever they begin, go past the caches from a stage of some of them (passes/items.cpp).
+  std::optional<StagedRows> staged_rows = std::nullopt;
 };
 
 // And what is known where a kernel is lowered for it (FormMaker::lowered).
@@ -229,7 +241,9 @@ void loads_before_stores(snippet::LinearKernel& kernel);
 // StoreStreaming as stores of whole lines, wherever rows begin. passes/lines.cpp; after all that looks at stores.
 void store_lines(snippet::LinearKernel& kernel);
 // False, and nothing is changed: the kernel does not walk columns of items in one loop over these. passes/items.cpp
-bool stage_items(snippet::LinearKernel& kernel, Items items);
+bool stage_items(snippet::LinearKernel& kernel, const Items& items);
+// The same of one whose outermost loops are not over rows, one behind the other. passes/items.cpp
+bool stage_rows(snippet::LinearKernel& kernel, const StagedRows& rows);
 void split_streams(snippet::LinearKernel& kernel, Streams streams);  // passes/streams.cpp; after stream_stores
 // But through the pointers `near`.
 void prefetch_lines(snippet::LinearKernel& kernel, Ahead writes, Ahead reads,

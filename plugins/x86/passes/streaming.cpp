@@ -87,7 +87,8 @@ bool streamable(const LinearKernel& kernel, const Instruction& store, const Pass
 }  // namespace
 
 bool is_past_caches(Name op) {
-  return op == kStoreStreaming || op == kStoreLine || op == kStageLine || op == kStageRest;
+  static const Name kRows("StageRowsRest");
+  return op == kStoreStreaming || op == kStoreLine || op == kStageLine || op == kStageRest || op == kRows;
 }
 bool writes_memory(Name op) { return op == kStore || op == kStoreStreaming || op == kStoreBytes; }
 bool is_prefetch(Name op) { return op == kPrefetchWrite || op == kPrefetchRead; }
@@ -95,7 +96,9 @@ void fetch_into_second(Instruction& prefetch) { prefetch.attributes.set("second"
 
 bool reads_memory(const Instruction& instruction) {
   const Name op = instruction.op;
-  return instruction.memory && !writes_memory(op) && !is_prefetch(op) && op != kHeadLanes;
+  // What moves on a stage, or fetches by itself, says where that is.
+  static const std::set<Name> kPlaces{"HeadLanes", "FetchOn", "StageRowsBegin", "StageRows", "StageRowsRest"};
+  return instruction.memory && !writes_memory(op) && !is_prefetch(op) && !kPlaces.contains(op);
 }
 
 void FirstWalks::follow(const Instruction& one) {

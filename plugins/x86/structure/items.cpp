@@ -1,5 +1,6 @@
-// The stage of items (passes/items.cpp): what an item becomes, as lines that later go past the caches. It begins with
-// what is known of it, and behind that lie two items, which take turns: one is made while the other goes out.
+// The stages of items and of rows (passes/items.cpp): what these become, as lines that later go past the caches. That
+// of items begins with what is known of it, and behind that lie two items, which take turns: one is made while the
+// other goes out.
 #include "x86/structure/internal.hpp"
 
 namespace tenon::x86 {
@@ -91,6 +92,15 @@ Result<void> emit_stage_rest(X86Context& c, const Emission& e) {
   return {};
 }
 
+Result<void> emit_fetch_on(X86Context& c, const Emission& e) {
+  TENON_TRY(bytes, integer_attribute(e, "bytes"));
+  const Reg64 next = c.general(e.out[0]);
+  c.gen().prefetcht1(c.address(*e.memory));
+  c.gen().lea(next, c.address(*e.memory));
+  c.gen().add(next, static_cast<int>(bytes));
+  return {};
+}
+
 // The lines that have bytes of neighbours go through the caches, where these meet theirs.
 Result<void> emit_stage_done(X86Context& c, const Emission& e) {
   TENON_TRY(stage, load_state(c, e));
@@ -151,6 +161,114 @@ Result<void> emit_stage_done(X86Context& c, const Emission& e) {
   return {};
 }
 
+// The stage of rows: what is known of it, and behind that what has not gone out, from a line's begin on.
+enum : int {
+  kRowsTo = 0,    // bytes from its first line to the output's
+  kRowsHead = 8,  // bytes of the first line that are not the call's; 0: none, or it has gone out
+};
+
+Result<void> emit_stage_rows_begin(X86Context& c, const Emission& e) {
+  TENON_TRY(stage, load_state(c, e));
+  const Reg64 staged = c.general(e.out[0]), a = c.scratch();
+  auto& g = c.gen();
+  g.lea(a, c.address(*e.memory));
+  g.and_(a, 63);
+  g.mov(g.ptr[stage + kRowsHead], a);
+  g.lea(staged, g.ptr[stage + a + kStates]);
+  g.lea(a, c.address(*e.memory));
+  g.and_(a, -64);
+  g.sub(a, stage);
+  g.sub(a, kStates);
+  g.mov(g.ptr[stage + kRowsTo], a);
+  return {};
+}
+
+// Bytes [at, end) of the stage, into the caches: others have the line's other bytes.
+void store_bytes(X86Context& c, const Reg64& at, const Reg64& end, const Reg64& to, const Reg64& byte) {
+  auto& g = c.gen();
+  Xbyak::Label next, done;
+  g.L(next);
+  g.cmp(at, end);
+  g.jae(done);
+  g.mov(byte.cvt8(), g.byte[at]);
+  g.mov(g.byte[at + to], byte.cvt8());
+  g.inc(at);
+  g.jmp(next);
+  g.L(done);
+}
+
+// Whole lines before `end` go out, the first one as far as it is the call's. The scratch register then points behind
+// them; `to` is what `stage` says.
+void store_whole_lines(X86Context& c, const Emission& e, const Reg64& stage, const Reg64& end, const Reg64& to) {
+  const Reg64 at = c.general(e.generals[2]), a = c.scratch();
+  const bool wide = c.isa() == Isa::avx512;
+  auto& g = c.gen();
+  Xbyak::Label first, next, done;
+  g.lea(a, g.ptr[stage + kStates]);
+  g.mov(to, g.ptr[stage + kRowsTo]);
+  g.L(next);
+  g.lea(at, g.ptr[a + 64]);
+  g.cmp(at, end);
+  g.ja(done, Xbyak::CodeGenerator::T_NEAR);
+  g.cmp(g.qword[stage + kRowsHead], 0);
+  g.jne(first);
+  if (wide) {
+    g.vmovaps(c.zmm(e.vectors[0]), g.ptr[a]);
+    g.vmovntps(g.ptr[a + to], c.zmm(e.vectors[0]));
+  } else {
+    for (int half = 0; half < 64; half += 32) {
+      g.vmovaps(c.ymm(e.vectors[0]), g.ptr[a + half]);
+      g.vmovntps(g.ptr[a + to + half], c.ymm(e.vectors[0]));
+    }
+  }
+  g.mov(a, at);
+  g.jmp(next);
+  g.L(first);
+  g.mov(at, a);
+  g.add(at, g.ptr[stage + kRowsHead]);
+  g.mov(g.qword[stage + kRowsHead], 0);
+  g.add(a, 64);
+  store_bytes(c, at, a, to, c.general(e.generals[3]));
+  g.jmp(next);
+  g.L(done);
+}
+
+Result<void> emit_stage_rows(X86Context& c, const Emission& e) {
+  TENON_TRY(stage, load_state(c, e));
+  TENON_TRY(waiting, integer_attribute(e, "waiting"));
+  const Reg64 staged = c.general(e.out[0]), to = c.general(e.generals[1]), at = c.general(e.generals[2]),
+              a = c.scratch();
+  auto& g = c.gen();
+  Xbyak::Label few;
+  g.lea(staged, c.address(*e.memory));
+  g.lea(a, g.ptr[stage + kStates + static_cast<int>(waiting)]);
+  g.cmp(staged, a);
+  g.jb(few, Xbyak::CodeGenerator::T_NEAR);
+  store_whole_lines(c, e, stage, staged, to);
+  for (int half = 0; half < 64; half += 32) {
+    g.vmovaps(c.ymm(e.vectors[0]), g.ptr[a + half]);
+    g.vmovaps(g.ptr[stage + kStates + half], c.ymm(e.vectors[0]));
+  }
+  g.lea(at, g.ptr[a - kStates]);
+  g.sub(at, stage);
+  g.sub(staged, at);
+  g.add(to, at);
+  g.mov(g.ptr[stage + kRowsTo], to);
+  g.L(few);
+  return {};
+}
+
+Result<void> emit_stage_rows_rest(X86Context& c, const Emission& e) {
+  TENON_TRY(stage, load_state(c, e));
+  const Reg64 end = c.general(e.generals[4]), to = c.general(e.generals[1]), at = c.general(e.generals[2]);
+  c.gen().lea(end, c.address(*e.memory));
+  store_whole_lines(c, e, stage, end, to);
+  c.gen().mov(at, c.scratch());
+  c.gen().add(at, c.gen().ptr[stage + kRowsHead]);
+  store_bytes(c, at, end, to, c.general(e.generals[3]));
+  return {};
+}
+
 }  // namespace
 
 std::vector<JitterRow> item_rows() {
@@ -163,6 +281,15 @@ std::vector<JitterRow> item_rows() {
   JitterRow item = row("StageItem", {.generals = 1}, make_function<emit_stage_item>);
   item.early_result = true;
   rows.push_back(std::move(item));
+  const auto any = [](const char* op, codegen::ScratchNeeds scratch, auto make) {
+    return JitterRow{.op = op, .types = codegen::kAnyLanes, .scratch = scratch, .make = make};
+  };
+  JitterRow begin = any("StageRowsBegin", {.generals = 1}, make_function<emit_stage_rows_begin>);
+  begin.early_result = true;
+  rows.push_back(std::move(begin));
+  rows.push_back(any("StageRows", {.vectors = 1, .generals = 4}, make_function<emit_stage_rows>));
+  rows.push_back(any("StageRowsRest", {.vectors = 1, .generals = 5}, make_function<emit_stage_rows_rest>));
+  rows.push_back(any("FetchOn", {}, make_function<emit_fetch_on>));
   rows.push_back(row("StageLine", {.vectors = 1, .generals = 1}, make_function<emit_stage_line>));
   rows.push_back(row("StageDone", {.vectors = 1, .masks = 1, .generals = 4}, make_function<emit_stage_done>));
   rows.push_back(row("StageRest", {.vectors = 1, .generals = 2}, make_function<emit_stage_rest>));
