@@ -91,6 +91,8 @@ class CommandLine(unittest.TestCase):
                       ["run", self.net, "--output-dir", ""], ["quantise", self.net, "--random", "1", "-o", "net.text"]):
             with self.subTest(words=words):
                 self.run_tenon(*words, expect=USAGE)
+        x = self.path("x.npy")
+        npy(x, [2, 2], [1, 2, -3, -4])
         for words, text in ((["run", self.path("none.onnx")], "there is no file"),
                             (["bench", self.folder.name], "is a folder"),
                             (["quantise", self.net, "--profile", "/dev/zero"], "not a regular file"),
@@ -100,6 +102,10 @@ class CommandLine(unittest.TestCase):
                             (["opt", self.net, "--dump-after", "remove-ded"], "'remove-ded', and no such pass is to run"),
                             (["run", self.net, "--dim", "M=3"], "symbolic dims of the model's inputs are [N]"),
                             (["run", self.net, "--dim", "N=3", "--dim", "N=4"], "gives two values to 'N'"),
+                            (["run", self.net, "--dim", "N=3", "--input", f"x={x}"], "all inputs are given: leave it out"),
+                            (["run", self.net, "--input", f"x={x}", "--input", f"x={x}"], "gives two files to 'x'"),
+                            (["run", self.net, "--data", self.folder.name],
+                             f"there is no --input x=FILE, and no {self.folder.name}/input_0.pb"),
                             (["run", self.net, "--dim", "=3"], "NAME=N")):
             with self.subTest(words=words):
                 self.assertIn(text, self.run_tenon(*words, expect=FAILED).stderr)
