@@ -225,6 +225,26 @@ class CommandLine(unittest.TestCase):
         (kernel,) = document["kernels"]
         self.assertAlmostEqual(kernel["measured_us"] / 1000, times["snippet.Subgraph"])
 
+    def test_stages_of_shared_folds_are_listed(self):
+        targets = self.json("devices")["targets"]
+        if not any(t["name"] == "x86-avx2" and t["available"] for t in targets):
+            self.skipTest("this machine has no AVX2")
+        graph = self.path("soft.tir")
+        Path(graph).write_text("""graph @soft(%x: f32[1048576]) -> %y {
+  %y = Softmax %x "soft" {axis = 0}
+}
+""")
+        run = ("run", graph, "--target", "x86-avx2", "--stats")
+        two, one = {"TENON_THREADS": "2"}, {"TENON_THREADS": "1"}
+        (kernel,) = self.json(*run, **two)["kernels"]
+        names = [stage["name"] for stage in kernel["stages"]]
+        self.assertEqual([name.rsplit(".", 1)[1] for name in names], ["parts1", "joins1", "rest"])
+        self.assertIn(f"shared by threads as {names[0]} (", self.run_tenon(*run, **two).stdout)
+        emitted = self.run_tenon("emit", graph, "--target", "x86-avx2", **two).stdout
+        for name in names:
+            self.assertIn(name, emitted)
+        self.assertEqual(self.json(*run, **one)["kernels"][0]["stages"], [])
+
     def test_run_compares_with_data_and_fails_on_a_difference(self):
         npy(self.path("x.npy"), [2, 2], [1, 2, -3, -4])
         self.run_tenon("run", self.net, "--input", f"x={self.path('x.npy')}", "--output-dir", self.path("out"))

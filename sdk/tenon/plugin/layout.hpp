@@ -68,6 +68,7 @@ namespace tenon {
   FIELD(KernelInfo, parameters)                                                                                        \
   FIELD(KernelInfo, results) FIELD(KernelInfo, constants) FIELD(KernelInfo, bytes_unfused)                             \
   FIELD(KernelInfo, bytes_fused) FIELD(KernelInfo, predicted_us) FIELD(KernelInfo, code_bytes)                         \
+  FIELD(KernelInfo, stages) TYPE(KernelStage) FIELD(KernelStage, name) FIELD(KernelStage, code_bytes)                   \
   TYPE(OpProfile) FIELD(OpProfile, op) FIELD(OpProfile, label) FIELD(OpProfile, microseconds)                          \
   FIELD(OpProfile, counters)                                                                                           \
   TYPE(RunOptions) FIELD(RunOptions, parallel) FIELD(RunOptions, profile) FIELD(RunOptions, arena)                     \
