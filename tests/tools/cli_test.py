@@ -354,6 +354,14 @@ class CommandLine(unittest.TestCase):
         self.run_tenon("target", "check", good)
         Path(good).write_text("tenon_target: 1\nname: good\nplugin: reference\nclok: 1 MHz\n")
         self.assertRegex(self.run_tenon("target", "check", good, expect=FAILED).stderr, r"good\.yaml:4:1")
+        with open(good, "w") as file:
+            file.write("tenon_target: 1\nname: good\nplugin: reference\noperators: {Reluu: none}\n")
+        self.assertIn("good.yaml:4:13: neither Tenon nor plugin 'reference' defines an operator 'Reluu'; did you mean 'Relu'?",
+                      self.run_tenon("target", "check", good, expect=FAILED).stderr)
+        with open(good, "w") as file:
+            file.write("tenon_target: 1\nname: good\nplugin: elsewhere\noperators: {elsewhere.Own: none}\n")
+        self.assertIn("operators are not checked: no plugin 'elsewhere'", self.run_tenon("target", "check", good).stdout)
+        self.assertFalse(self.json("target", "check", good)["operators_checked"])
 
     def test_conformance_counts_and_filters(self):
         folder = os.environ.get("TENON_CASES")

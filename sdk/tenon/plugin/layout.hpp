@@ -99,7 +99,7 @@ namespace tenon {
   FIELD(TargetDescription, clock_hz) FIELD(TargetDescription, features) FIELD(TargetDescription, memories)             \
   FIELD(TargetDescription, engines) FIELD(TargetDescription, dma) FIELD(TargetDescription, registers)                  \
   FIELD(TargetDescription, operators) FIELD(TargetDescription, layouts) FIELD(TargetDescription, value_layouts)        \
-  FIELD(TargetDescription, options) FIELD(TargetDescription, source)
+  FIELD(TargetDescription, options) FIELD(TargetDescription, source) FIELD(TargetDescription, stated)
 
 #define TENON_LAYOUT_VIRTUALS(VIRTUAL, OVERLOAD)                                                                       \
   VIRTUAL(Buffer, device) VIRTUAL(Buffer, memory) VIRTUAL(Buffer, bytes) VIRTUAL(Buffer, host_data)                    \
