@@ -126,6 +126,9 @@ Result<void> read_layouts(const TargetDescription& description, Hardware& h) {
 Result<Hardware> Hardware::of(const TargetDescription& description) {
   Hardware h;
   h.name = description.name;
+  TENON_OK(description.allow_names("memories", {"dram", "cbuf"}));
+  TENON_OK(description.allow_names("engines", {"conv", "sdp", "pdp"}));
+  TENON_OK(description.allow_names("layouts", {"activation", "weight"}));
   TENON_OK(read_memories(description, h));
   TENON_OK(read_options(description.options, h));
   TENON_OK(read_engines(description, h));

@@ -158,6 +158,8 @@ class Backend final : public TargetBackend {
 }  // namespace
 
 Result<std::unique_ptr<TargetBackend>> create_backend(const TargetDescription& description) {
+  TENON_OK(description.allow_names("memories", {"global", "local"}));
+  TENON_OK(description.allow_names("engines", {"compute"}));
   TENON_TRY(info, device_of(description));
   TENON_TRY(options, Options::of(description, info), "the options of target ", description.name);
   TENON_TRY(table, jitter_table());

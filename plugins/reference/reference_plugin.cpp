@@ -9,6 +9,7 @@ class ReferencePlugin final : public tenon::Plugin {
  public:
   tenon::Result<std::unique_ptr<tenon::TargetBackend>> create_backend(
       const tenon::TargetDescription& description) override {
+    TENON_OK(tenon::check_reference(description));
     return tenon::create_reference_backend(description);
   }
 };

@@ -57,13 +57,17 @@ class TemplatePlugin final : public tenon::Plugin {
   // 7. Is the device there? nullopt: yes. Otherwise the sentence that `tenon devices` shows: "no /dev/acme0".
   std::optional<Refusal> unavailable(const TargetDescription&) override { return std::nullopt; }
 
+  // 8. What the YAML may say. A name that nobody reads, such as a misspelt one, is an error with its line and column.
   Result<std::unique_ptr<tenon::TargetBackend>> create_backend(const TargetDescription& description) override {
+    TENON_OK(description.allow_names("memories", {"dram", "scratch"}));
+    TENON_OK(description.allow_names("engines", {"matmul", "vector"}));
+    TENON_OK(description.options.allow_keys({"queue_depth"}));
     return std::unique_ptr<tenon::TargetBackend>(std::make_unique<TemplateBackend>(description));
   }
 };
 
 }  // namespace
 
-// 8. The one line that makes the library a plugin: class, name (the key `plugin` of the YAML), vendor, version, and the
+// 9. The one line that makes the library a plugin: class, name (the key `plugin` of the YAML), vendor, version, and the
 //    names of its targets.
 TENON_PLUGIN(TemplatePlugin, "template", "Tenon", "0.1.0", "template")

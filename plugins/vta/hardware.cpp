@@ -109,6 +109,8 @@ std::string Hardware::fingerprint() const {
 Result<Hardware> Hardware::of(const TargetDescription& target) {
   Hardware hardware;
   hardware.name = target.name;
+  TENON_OK(target.allow_names("memories", {"dram", "inp", "wgt", "acc", "out", "uop"}));
+  TENON_OK(target.allow_names("engines", {"gemm", "alu"}));
   TENON_OK(read_options(target.options, hardware), "the options of target '", target.name, "'");
   for (const auto& [name, memory] : {std::pair("inp", Memory::inp), std::pair("wgt", Memory::wgt),
                                      std::pair("acc", Memory::acc), std::pair("uop", Memory::uop)})

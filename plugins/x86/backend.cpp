@@ -155,8 +155,14 @@ class Backend final : public TargetBackend {
     for (const Op& op : graph.body()) {
       if (!isa<snippet::Subgraph>(op)) continue;
       TENON_TRY(body, snippet::make_body(op));
-      TENON_TRY(objects, compiler.assemble_snippet(body));
-      for (const CodeObject& object : objects) text += x86::listing(object);
+      TENON_TRY(code, compiler.compile(body));
+      TENON_TRY(stages, irgen::stages_of_calls(*code, compiler, default_pool().threads()));
+      std::vector<const snippet::Body*> bodies = {&body};
+      for (const auto& stage : stages) bodies.push_back(&stage->body);
+      for (const snippet::Body* one : bodies) {
+        TENON_TRY(objects, compiler.assemble_snippet(*one));
+        for (const CodeObject& object : objects) text += x86::listing(object);
+      }
     }
     return text;
   }
@@ -173,6 +179,8 @@ class Backend final : public TargetBackend {
       infos.push_back(irgen::kernel_info_of(op, target));
       if (!made.ok()) continue;
       infos.back().code_bytes = (*made)->form.code_bytes;
+      if (const auto stages = irgen::stages_of_calls(**made, compiler, default_pool().threads()); stages.ok())
+        for (const auto& stage : *stages) infos.back().stages.push_back({stage->body.name, stage->form.code_bytes});
       // Whichever takes longer, movement or arithmetic, hides the other.
       infos.back().predicted_us =
           std::max(infos.back().predicted_us, arithmetic_us(compiler.cycles_of_call(**made), target));
@@ -193,10 +201,26 @@ class Backend final : public TargetBackend {
 }  // namespace
 
 Result<std::unique_ptr<TargetBackend>> create_backend(TargetDescription description) {
+  TENON_OK(description.allow_names("memories", {"host", "l3", "l2", "l1"}));
+  TENON_OK(description.allow_names("registers", {"vector", "mask", "general"}));
+  if (!description.driver.empty())
+    return error(Code::invalid_argument, "target ", description.name, " states the driver ", quote(description.driver),
+                 "; plugin x86 has none, so leave it out");
   if (!description.has_feature("avx2") && !description.has_feature("avx512f")) {
     return error(Code::invalid_argument, "target ", description.name,
                  " states neither avx2 nor avx512f among its features; ", "plugin x86 makes code for these");
   }
+  TENON_OK(description.allow_names("memories", {"host", "l3", "l2", "l1"}));
+  TENON_OK(description.allow_names("registers", {"vector", "mask", "general"}));
+  if (!description.driver.empty())
+    return error(Code::invalid_argument, "target ", description.name, " states the driver ", quote(description.driver),
+                 "; plugin x86 has none, so leave it out");
+  if (!description.has_feature("avx2") && !description.has_feature("avx512f")) {
+    return error(Code::invalid_argument, "target ", description.name,
+                 " states neither avx2 nor avx512f among its features; ", "plugin x86 makes code for these");
+  }
+  TENON_OK(description.allow_names(
+      "features", {"avx", "avx2", "fma", "f16c", "bmi2", "avx512f", "avx512bw", "avx512dq", "avx512vl"}));
   TENON_OK(register_pool(description));
   TENON_TRY(options, Options::of(description), "the options of target ", description.name);
   TENON_TRY(table, jitter_table());

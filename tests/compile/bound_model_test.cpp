@@ -1,6 +1,7 @@
 // Runs that are bound to their inputs and outputs.
 #include <gmock/gmock.h>
 
+#include <set>
 #include <thread>
 
 #include "compile/alternating.hpp"
@@ -88,6 +89,28 @@ TEST(BoundModel, OutputsThatAreInputsOrOthersAreCopiedEachTime) {
     run(*turns);
     EXPECT_TRUE(turns->outputs()[1].tensor().identical(x.tensor()));
     for (const size_t i : {0u, 2u, 3u}) expect_absolute(turns->outputs()[i], x);
+  }
+}
+
+// As those that are made where they lie: from the second run on nothing is taken, and each stays in its place.
+TEST(BoundModel, CopiesOfOutputsTakeNothing) {
+  for (const char* extent : {"8", "N"}) {
+    const auto model = alternating(extent, "%y, %x, %y, %b");
+    const Datum x(filled(8, -100));
+    const auto turns = bound(*model, {x});
+    run(*turns);
+    std::vector<const std::byte*> places;
+    for (const Datum& output : turns->outputs()) places.push_back(output.tensor().data());
+    EXPECT_EQ(std::set<const std::byte*>(places.begin(), places.end()).size(), 4u) << "outputs own their bytes";
+    for (const float first : {7.f, -9.f}) {
+      fill(x, first);
+      const int64_t before = test::allocations;
+      run(*turns);
+      EXPECT_EQ(test::allocations - before, 0);
+    }
+    for (size_t i = 0; i < places.size(); ++i) EXPECT_EQ(turns->outputs()[i].tensor().data(), places[i]);
+    expect_absolute(turns->outputs()[0], x);
+    EXPECT_TRUE(turns->outputs()[2].tensor().identical(turns->outputs()[0].tensor()));
   }
 }
 

@@ -120,21 +120,28 @@ TEST(Import, EveryFormOfConstant) {
 }
 
 TEST(Import, UnknownOperatorsAreAllNamed) {
-  const Message file =
-      model(wire::graph({.nodes = {node("Wibble", {"x"}, {"a"}), node("Wobble", {"a"}, {"y"}, {}, "my.domain")},
-                         .inputs = {info("x", kFloatElement, {2})},
-                         .outputs = {info("y", kFloatElement, {2})}}),
-            13)
-          .add(8, opset("my.domain", 3));
-  const auto refused = import_model_bytes(file.span());
+  const auto file = [](std::string_view last_domain) {
+    return model(wire::graph({.nodes = {node("Reluu", {"x"}, {"a"}), node("Wobble", {"a"}, {"b"}, {}, "my.domain"),
+                                        node("Wobble", {"b"}, {"c"}, {}, "my.domain"),
+                                        node("Flub", {"c"}, {"y"}, {}, last_domain)},
+                              .inputs = {info("x", kFloatElement, {2})},
+                              .outputs = {info("y", kFloatElement, {2})}}),
+                 13)
+        .add(8, opset("my.domain", 3));
+  };
+  const auto refused = import_model_bytes(file("no.one").span());
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), Code::unsupported);
-  EXPECT_THAT(refused.error().message(), HasSubstr("\"Wibble\" (domain \"ai.onnx\", opset 13)"));
-  EXPECT_THAT(refused.error().message(), HasSubstr("\"Wobble\" (domain \"my.domain\", opset 3)"));
+  EXPECT_THAT(refused.error().message(),
+              HasSubstr("\"Reluu\" (domain \"ai.onnx\", opset 13) of node 0 Reluu (did you mean 'Relu'?)"));
+  EXPECT_THAT(refused.error().message(),
+              HasSubstr("\"Wobble\" (domain \"my.domain\", opset 3) of node 1 my.domain.Wobble, 2 nodes in all"));
+  EXPECT_THAT(refused.error().message(),
+              HasSubstr("\"Flub\" (domain \"no.one\", of which the model imports none) of node 3 no.one.Flub"));
 
-  const auto kept = imported(file, {.allow_unknown_ops = true});
+  const auto kept = imported(file("my.domain"), {.allow_unknown_ops = true});
   ASSERT_TRUE(kept);
-  EXPECT_EQ(kept->body().last()->name().str(), "my.domain.Wobble");
+  EXPECT_EQ(kept->body().last()->name().str(), "my.domain.Flub");
   EXPECT_EQ(kept->body().output(0)->type().to_string(), "f32[2]");
 }
 

@@ -23,10 +23,17 @@ TEST(ControlRule, IfGivesWhatBothBranchesSay) {
   EXPECT_THAT(chosen("f32[2]", "seq(f32[2])"), HasSubstr("output 0 of the branches"));
 }
 
+TEST(ControlRule, BranchesTakeNothing) {
+  EXPECT_THAT(inferred("(%c: bool[], %a: f32[2]) -> %y { %y = If %c (() -> %a {}, (%b: f32[2]) -> %b {}) }"),
+              HasSubstr("region 1 of If (%y) has 1 inputs and 1 outputs; its operands and results ask for 0 and 1"));
+  EXPECT_THAT(inferred("(%c: bool[], %a: f32[2]) -> %y { %y = If %c (() -> (%a, %a) {}, () -> %a {}) }"),
+              HasSubstr("region 0 of If (%y) has 0 inputs and 2 outputs"));
+}
+
 TEST(ControlRule, ABranchMayContradictWhatIsAroundIt) {
   const auto chosen = [](std::string_view branch) {
-    return inferred(str("(%c: bool[], %a: f32[2,3,5], %n: i64[1]) -> %y { %y = If %c (() -> %r { ", branch,
-                        " }, () -> %a {}) }"));
+    return inferred(
+        str("(%c: bool[], %a: f32[2,3,5], %n: i64[1]) -> %y { %y = If %c (() -> %r { ", branch, " }, () -> %a {}) }"));
   };
   const std::string squeeze = "%one = Constant {value = dense<i64[1]: 1>} %s = Squeeze %a, %one ";
   EXPECT_EQ(chosen(squeeze + "%r = Relu %s"), "f32[*]");
@@ -47,6 +54,16 @@ TEST(ControlRule, LoopCarriesAndStacks) {
               HasSubstr("2 inputs and 3 outputs; its operands and results ask for 3 and 3"));
   EXPECT_THAT(loop("f32[N]", "((%i: i64[], %c: bool[], %a: f32[N]) -> (%c, %i, %i) {})"),
               HasSubstr("value 0 carried by Loop"));
+  EXPECT_THAT(
+      loop("f32[2]", "((%i: i64[], %c: bool[], %a: i32[2]) -> (%c, %b, %a) { %b = Cast %a {to = type<f32[*]>} })"),
+      HasSubstr("input 2 ('a') of region 0 of Loop (%w), which is declared i32[2] and given f32[2]"));
+  EXPECT_THAT(loop("f32[2]", "((%i: i32[], %c: bool[], %a: f32[2]) -> (%c, %a, %a) {})"),
+              HasSubstr("input 0 ('i') of region 0"));
+  EXPECT_THAT(loop("f32[2]", "((%i: i64[], %c: bool[], %a: f32[2]) -> (%i, %a, %a) {})"),
+              HasSubstr("output 0 of the body of Loop (%w) must be one bool, it is i64[]"));
+  EXPECT_THAT(loop("f32[2]", "((%i: i64[], %c: bool[], %a: f32[2]) -> (%c, %a, %s) { %s = SequenceConstruct %a })"),
+              HasSubstr("output 2 of the body of Loop (%w) must be a tensor, it is seq(f32[2])"));
+  EXPECT_EQ(loop("optional(f32[2])", "((%i: i64[], %c: bool[], %a: f32[2]) -> (%c, %a, %a) {})"), "f32[2] f32[?,2]");
 }
 
 TEST(ControlRule, ScanKnowsItsLength) {
@@ -57,6 +74,7 @@ TEST(ControlRule, ScanKnowsItsLength) {
   EXPECT_EQ(scan("f32[N,3]", ""), "f32[3] f32[N,3]");
   EXPECT_EQ(scan("f32[3,N]", ", scan_input_axes = [1], scan_output_axes = [-1]"), "f32[3] f32[3,N]");
   EXPECT_THAT(scan("f32[N,3]", ", scan_input_axes = [2]"), HasSubstr("scan_input_axes"));
+  EXPECT_THAT(scan("i8[N,3]", ""), HasSubstr("input 1 ('b') of region 0 of Scan (%s), which is declared f32[3]"));
   EXPECT_THAT(inferred("(%x: f32[2,3], %w: f32[4,3]) -> %y { %y = Scan %x, %w {num_scan_inputs = 2} ((%a: f32[3], %b: "
                        "f32[3]) -> %b {}) }"),
               HasSubstr("scan input 1 of Scan (%y) has 4 slices, those before it 2"));

@@ -45,7 +45,14 @@ TEST(SequenceRule, Map) {
           "%n = Shape %a }) }"),
       "seq(f32[N,2]) seq(i64[2])");
   EXPECT_THAT(inferred("(%s: seq(f32[2])) -> %t { %t = SequenceMap %s ((%a: f32[2]) -> (%a, %a) {}) }"),
-              HasSubstr("its body has 2 outputs"));
+              HasSubstr("1 inputs and 2 outputs; its operands and results ask for 1 and 1"));
+  const auto body = [](std::string_view inputs) {
+    return inferred(str("(%s: seq(f32[2]), %x: i8[3]) -> %t { %t = SequenceMap %s, %x ((", inputs, ") -> %a {}) }"));
+  };
+  EXPECT_EQ(body("%a: f32[2], %b: i8[3]"), "seq(f32[2])");
+  EXPECT_THAT(body("%a: f32[2]"), HasSubstr("1 inputs and 1 outputs; its operands and results ask for 2 and 1"));
+  EXPECT_THAT(body("%a: f32[2], %b: f32[3]"),
+              HasSubstr("input 1 ('b') of region 0 of SequenceMap (%t), which is declared f32[3] and given i8[3]"));
 }
 
 TEST(SequenceRule, Optionals) {

@@ -60,6 +60,29 @@ TEST(StandardPasses, NothingIsLeftOfWorkThatUndoesItself) {
   EXPECT_EQ((*graph)->body().output(0)->producer()->operand(0), (*graph)->body().input(0)) << print(**graph);
 }
 
+// A difference is 0 once its operands are one value; what is computed of it is known then, and what takes it is less.
+TEST(StandardPasses, WhatRulesKnowIsFoldedOn) {
+  const auto passes = standard_passes();
+  ASSERT_TRUE(passes.ok()) << passes.error().to_string();
+  auto graph = parse_graph(R"(graph @known(%x: f32[3,5], %z: i32[3,5]) -> (%known, %y) {
+    %a = Cast %x {to = type<i8[*]>}
+    %b = Cast %x {to = type<i8[*]>}
+    %zero = Sub %a, %b
+    %negative = Neg %zero
+    %least = Min %negative, %zero
+    %known = Cast %least {to = type<i32[*]>}
+    %sum = Add %z, %known
+    %y = Neg %sum
+  })");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto report = passes->run(**graph, {.verify_each = true});
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  const Region& body = (*graph)->body();
+  EXPECT_TRUE(body.output(0)->producer()->is("Constant")) << print(**graph);
+  EXPECT_EQ(body.output(1)->producer()->operand(0), body.input(1)) << print(**graph);
+  EXPECT_EQ(body.op_count(), 2u) << print(**graph);
+}
+
 TEST(StandardPasses, LeaveWhatABlockComputes) {
   const auto passes = standard_passes();
   ASSERT_TRUE(passes.ok()) << passes.error().to_string();

@@ -64,6 +64,33 @@ TEST_F(TargetRegistryTest, DescriptionsJoinTheirPlugins) {
   EXPECT_FALSE(registry.open("broken").ok());
 }
 
+TEST_F(TargetRegistryTest, WhatIsLimitedIsDefined) {
+  const auto path = describe("board", "reference", "operators:\n  Relu: any\n  Convv: {kernel: {max: 3}}\n");
+  const auto said = [&](const std::string& text) {
+    describe("board", "reference", text);
+    const auto backend = TargetRegistry().open("board");
+    return backend.ok() ? "" : backend.error().message();
+  };
+  const auto refused = TargetRegistry().open("board");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().message(),
+            path +
+                ":6:3: neither Tenon nor plugin 'reference' defines an operator 'Convv'; did "
+                "you mean 'Conv'?");
+  EXPECT_EQ(find(TargetRegistry().targets(), "board")->reason, refused.error().message());
+  EXPECT_THAT(said("operators: {nobody.MakesThis: none}\n"), HasSubstr(":4:13: neither Tenon nor plugin"));
+  EXPECT_THAT(
+      said("operators: {Conv: {kernal: {max: 3}}}\n"),
+      HasSubstr(":4:13: 'kernal' is no attribute of Conv, nor one of the words for limits; did you mean 'kernel'?"));
+  EXPECT_EQ(said("operators: {Conv: {kernel: {max: 3}, group: 1, channels: any}}\n"), "");
+  EXPECT_THAT(said("layouts: {wieght: OIHW}\n"),
+              HasSubstr(":4:11: unknown key \"wieght\" in 'layouts'; did you mean 'weight'?"));
+  EXPECT_THAT(said("options: {fuse: true}\n"), HasSubstr(":4:11: unknown key \"fuse\" in 'options'"));
+  // What is there without any file stays there.
+  describe("reference", "reference", "operators: {Convv: none}\n");
+  EXPECT_TRUE(TargetRegistry().open("reference").ok());
+}
+
 TEST_F(TargetRegistryTest, TheHighestRankThatIsAvailableIsBest) {
   describe("middle", "reference", "rank: 500\n");
   describe("low", "reference", "rank: 400\n");

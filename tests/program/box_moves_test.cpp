@@ -84,6 +84,31 @@ TEST(BoxMoves, WhatIsDividedByNoNumberIsLookedAtInTheRun) {
   EXPECT_THAT(code, Not(HasSubstr("call_plain")));
 }
 
+// Both forms refuse what has no value, by the same words; what a select does not take has none that counts.
+TEST(BoxMoves, NothingIsDividedByZero) {
+  for (const char* map : {"40 floordiv b, 0", "a, 40 floordiv y", "a + 40 mod y, 0", "a * (40 floordiv y), b",
+                          "0, 40 mod (b mod 2)", "100, 40 floordiv b", "min(a, 1 floordiv (a - 5)), b"}) {
+    SCOPED_TRACE(map);
+    const std::string text = in_rows(str("copy %out[0 +: 8, y +: 1](a, b) = %in(", map, ") pad 0x00000000"));
+    const auto program = parse_program(text, kernels());
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    Data data;
+    data.add("in", {8, 41});
+    data.add("out", {8, 40});
+    const auto interpreted = interpret(*program, data.arguments());
+    auto bound = BoundProgram::bind(*program, data.arguments());
+    ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+    const auto ran = bound->run(data.arguments());
+    ASSERT_FALSE(interpreted.ok());
+    ASSERT_FALSE(ran.ok());
+    EXPECT_THAT(ran.error().message(), HasSubstr("division by zero"));
+    EXPECT_EQ(ran.error().message(), interpreted.error().message());
+    EXPECT_THAT(ran.error().to_string(), HasSubstr("of the source, in 'copy'"));
+  }
+  code_of(in_rows("copy %out[0 +: 8, y +: 1](a, b) = %in(a, select(b, 40 floordiv b, a mod b * 0 + 7))"),
+          {{8, 41}, {8, 40}, {}});
+}
+
 TEST(BoxMoves, ObserversSeeThem) {
   struct Observer final : StageObserver {
     void ran(std::string_view stage, double, bool) override { stages.emplace_back(stage); }

@@ -54,11 +54,16 @@ TEST(SequenceEvaluator, InsertAndErase) {
 
 TEST(SequenceEvaluator, PositionsOutOfRangeAreRefused) {
   const Datum sequence = sequence_of({ints({0}), ints({1})});
-  EXPECT_THAT(error_of("SequenceAt", {sequence, Tensor::scalar<int64_t>(2)}), HasSubstr("a sequence of 2 elements"));
+  EXPECT_THAT(error_of("SequenceAt", {sequence, Tensor::scalar<int64_t>(2)}),
+              HasSubstr("position 2 is outside [-2, 1] for a sequence of 2 elements"));
   EXPECT_THAT(error_of("SequenceInsert", {sequence, ints({1}), Tensor::scalar<int64_t>(3)}),
               HasSubstr("a sequence of 2 elements"));
   EXPECT_THAT(error_of("SequenceErase", {sequence, Tensor::scalar<int64_t>(-3)}),
               HasSubstr("a sequence of 2 elements"));
+  EXPECT_THAT(error_of("SequenceInsert", {sequence_of({}), ints({1}), Tensor::scalar<int64_t>(1)}),
+              HasSubstr("position 1 is outside [0, 0] for a sequence of 0 elements"));
+  EXPECT_THAT(error_of("SequenceAt", {sequence_of({}), Tensor::scalar<int64_t>(0)}),
+              HasSubstr("position 0 of an empty sequence"));
   EXPECT_THAT(error_of("SequenceErase", {sequence_of({})}), HasSubstr("no element to erase"));
   EXPECT_THAT(error_of("ConcatFromSequence", {sequence_of({})}, {{"axis", 0}}), HasSubstr("nothing to concatenate"));
 }

@@ -1,5 +1,6 @@
 #include <tenon/target/description.hpp>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,6 +11,8 @@
 
 namespace tenon {
 namespace {
+
+using ::testing::HasSubstr;
 
 TargetDescription target(const std::string& lines) {
   auto result = parse_target(test::kHead + lines, "board.yaml");
@@ -31,6 +34,29 @@ TEST(Limits, RefusalsAreMadeOfTheData) {
   EXPECT_EQ(sentence(nvdla->check("Conv", "batch", 4)), "batch 4 is not 1 on target nvdla-small");
   EXPECT_EQ(sentence(nvdla->check_type("Conv", "f32")), "type f32 of Conv is not i8 on target nvdla-small");
   EXPECT_EQ(sentence(nvdla->check_type("Conv", "i8")), "allowed");
+}
+
+TEST(Names, WhatNobodyReadsIsRefused) {
+  const auto target = parse_target(
+      "tenon_target: 1\nname: t\nplugin: p\nfeatures: [avx2, avx215]\nmemories:\n"
+      "  l11: {size: 1 KiB}\n  dram: {size: 1 GiB}\n",
+      "board.yaml");
+  ASSERT_TRUE(target.ok()) << target.error().to_string();
+  EXPECT_TRUE(target->allow_names("memories", {"dram", "l11", "l2"}).ok());
+  EXPECT_TRUE(target->allow_names("engines", {}).ok());
+  const auto memory = target->allow_names("memories", {"dram", "l1"});
+  ASSERT_FALSE(memory.ok());
+  EXPECT_EQ(memory.error().message(), "board.yaml:6:3: unknown key \"l11\" in 'memories'; did you mean 'l1'?");
+  const auto feature = target->allow_names("features", {"avx2", "avx512f"});
+  ASSERT_FALSE(feature.ok());
+  EXPECT_THAT(feature.error().message(), HasSubstr("board.yaml:4:18: unknown word \"avx215\" in 'features'"));
+  EXPECT_EQ(target->place_of("memories", "dram"), "board.yaml:7:3: ");
+  EXPECT_EQ(target->place_of("memories", "none"), "board.yaml: ");
+
+  TargetDescription made;
+  made.memories = {{.name = "l1"}};
+  EXPECT_FALSE(made.allow_names("memories", {"dram"}).ok());
+  EXPECT_EQ(made.place_of("memories", "l1"), "");
 }
 
 TEST(Limits, EveryKindOfConstraint) {

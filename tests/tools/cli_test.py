@@ -91,6 +91,8 @@ class CommandLine(unittest.TestCase):
                       ["run", self.net, "--output-dir", ""], ["quantise", self.net, "--random", "1", "-o", "net.text"]):
             with self.subTest(words=words):
                 self.run_tenon(*words, expect=USAGE)
+        x = self.path("x.npy")
+        npy(x, [2, 2], [1, 2, -3, -4])
         for words, text in ((["run", self.path("none.onnx")], "there is no file"),
                             (["bench", self.folder.name], "is a folder"),
                             (["quantise", self.net, "--profile", "/dev/zero"], "not a regular file"),
@@ -100,6 +102,10 @@ class CommandLine(unittest.TestCase):
                             (["opt", self.net, "--dump-after", "remove-ded"], "'remove-ded', and no such pass is to run"),
                             (["run", self.net, "--dim", "M=3"], "symbolic dims of the model's inputs are [N]"),
                             (["run", self.net, "--dim", "N=3", "--dim", "N=4"], "gives two values to 'N'"),
+                            (["run", self.net, "--dim", "N=3", "--input", f"x={x}"], "all inputs are given: leave it out"),
+                            (["run", self.net, "--input", f"x={x}", "--input", f"x={x}"], "gives two files to 'x'"),
+                            (["run", self.net, "--data", self.folder.name],
+                             f"there is no --input x=FILE, and no {self.folder.name}/input_0.pb"),
                             (["run", self.net, "--dim", "=3"], "NAME=N")):
             with self.subTest(words=words):
                 self.assertIn(text, self.run_tenon(*words, expect=FAILED).stderr)
@@ -219,6 +225,26 @@ class CommandLine(unittest.TestCase):
         (kernel,) = document["kernels"]
         self.assertAlmostEqual(kernel["measured_us"] / 1000, times["snippet.Subgraph"])
 
+    def test_stages_of_shared_folds_are_listed(self):
+        targets = self.json("devices")["targets"]
+        if not any(t["name"] == "x86-avx2" and t["available"] for t in targets):
+            self.skipTest("this machine has no AVX2")
+        graph = self.path("soft.tir")
+        Path(graph).write_text("""graph @soft(%x: f32[1048576]) -> %y {
+  %y = Softmax %x "soft" {axis = 0}
+}
+""")
+        run = ("run", graph, "--target", "x86-avx2", "--stats")
+        two, one = {"TENON_THREADS": "2"}, {"TENON_THREADS": "1"}
+        (kernel,) = self.json(*run, **two)["kernels"]
+        names = [stage["name"] for stage in kernel["stages"]]
+        self.assertEqual([name.rsplit(".", 1)[1] for name in names], ["parts1", "joins1", "rest"])
+        self.assertIn(f"shared by threads as {names[0]} (", self.run_tenon(*run, **two).stdout)
+        emitted = self.run_tenon("emit", graph, "--target", "x86-avx2", **two).stdout
+        for name in names:
+            self.assertIn(name, emitted)
+        self.assertEqual(self.json(*run, **one)["kernels"][0]["stages"], [])
+
     def test_run_compares_with_data_and_fails_on_a_difference(self):
         npy(self.path("x.npy"), [2, 2], [1, 2, -3, -4])
         self.run_tenon("run", self.net, "--input", f"x={self.path('x.npy')}", "--output-dir", self.path("out"))
@@ -328,6 +354,14 @@ class CommandLine(unittest.TestCase):
         self.run_tenon("target", "check", good)
         Path(good).write_text("tenon_target: 1\nname: good\nplugin: reference\nclok: 1 MHz\n")
         self.assertRegex(self.run_tenon("target", "check", good, expect=FAILED).stderr, r"good\.yaml:4:1")
+        with open(good, "w") as file:
+            file.write("tenon_target: 1\nname: good\nplugin: reference\noperators: {Reluu: none}\n")
+        self.assertIn("good.yaml:4:13: neither Tenon nor plugin 'reference' defines an operator 'Reluu'; did you mean 'Relu'?",
+                      self.run_tenon("target", "check", good, expect=FAILED).stderr)
+        with open(good, "w") as file:
+            file.write("tenon_target: 1\nname: good\nplugin: elsewhere\noperators: {elsewhere.Own: none}\n")
+        self.assertIn("operators are not checked: no plugin 'elsewhere'", self.run_tenon("target", "check", good).stdout)
+        self.assertFalse(self.json("target", "check", good)["operators_checked"])
 
     def test_conformance_counts_and_filters(self):
         folder = os.environ.get("TENON_CASES")

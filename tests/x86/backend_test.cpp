@@ -7,6 +7,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/reference/interpreter.hpp>
+#include <tenon/runtime/thread_pool.hpp>
 #include <tenon/tensor/compare.hpp>
 
 #include "x86/isa.hpp"
@@ -62,6 +63,31 @@ TEST_F(X86Backend, OneKernelForWhatIsMemoryBound) {
   ASSERT_TRUE(listing.ok());
   for (const char* name : {"Add sum", "Relu positive", "Softmax weights", "vaddps", "vmaxps"})
     EXPECT_THAT(*listing, HasSubstr(name));
+}
+
+// Threads share a long fold of few results: what they run stands behind the kernel.
+TEST_F(X86Backend, ListsTheStagesOfSharedFolds) {
+  if (default_pool().threads() < 2) GTEST_SKIP() << "one thread runs the kernel";
+  const auto executable_of = [](int64_t length) {
+    const auto target = backend();
+    auto graph = *parse_graph(str("graph @g(%x: f32[", length, "]) -> %y { %y = Softmax %x \"soft\" {axis = 0} }"));
+    PassManager passes;
+    EXPECT_TRUE(target->add_tensor_sel(passes).ok());
+    EXPECT_TRUE(passes.run(*graph).ok());
+    return *target->build(std::move(graph));
+  };
+  const auto shared = executable_of(1 << 20);
+  std::vector<std::string> names;
+  const std::vector<KernelInfo> kernels = shared->kernels();
+  for (const KernelStage& stage : kernels.at(0).stages) {
+    names.push_back(stage.name);
+    EXPECT_GT(stage.code_bytes, 0u) << stage.name;
+    EXPECT_THAT(*shared->listing(), HasSubstr(stage.name));
+  }
+  EXPECT_THAT(names, ElementsAre(HasSubstr(".parts1"), HasSubstr(".joins1"), HasSubstr(".rest")));
+  const auto small = executable_of(100);
+  EXPECT_THAT(small->kernels().at(0).stages, ElementsAre());
+  EXPECT_THAT(*small->listing(), Not(HasSubstr(".parts1")));
 }
 
 // Kernels run in another order than the graph has them: those without labels are found in a profile all the same.

@@ -41,7 +41,8 @@ Result<std::vector<Datum>> gather_inputs(const RunCommand& command, const Compil
   for (const std::string& text : command.inputs) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) return error(Code::invalid_argument, "--input '", text, "' should be NAME=FILE");
-    files[text.substr(0, equals)] = text.substr(equals + 1);
+    if (!files.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
+      return error(Code::invalid_argument, "--input gives two files to '", text.substr(0, equals), "'");
   }
   std::vector<Datum> inputs;
   std::vector<size_t> missing;
@@ -63,11 +64,17 @@ Result<std::vector<Datum>> gather_inputs(const RunCommand& command, const Compil
     for (const ValueInfo& info : model.inputs()) names.push_back(info.name);
     return error(Code::not_found, "--input names '", files.begin()->first, "'; the model's inputs are ", names);
   }
-  if (missing.empty()) return inputs;
-  if (!command.data.empty() || !command.inputs.empty()) {
-    return error(Code::not_found, "no value is given for input '", model.inputs()[missing[0]].name, "'");
+  if (!missing.empty() && command.data.empty() && command.inputs.empty())
+    return seeded_inputs(model, command.model, command.seed);
+  if (!missing.empty()) {
+    const std::string& name = model.inputs()[missing[0]].name;
+    return error(Code::not_found, "no value is given for input '", name, "': there is no --input ", name, "=FILE",
+                 command.data.empty() ? "" : str(", and no ", command.data, "/input_", missing[0], ".pb"));
   }
-  return seeded_inputs(model, command.model, command.seed);
+  if (!command.model.dims.empty() && !model.inputs().empty())
+    return error(Code::invalid_argument, "--dim '", command.model.dims[0],
+                 "' is of seeded inputs, and all inputs are given: leave it out");
+  return inputs;
 }
 
 Json describe(const ValueInfo& info, const Datum& value) {

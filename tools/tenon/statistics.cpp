@@ -75,6 +75,9 @@ class Measured {
 };
 
 Json to_json(const KernelInfo& kernel, const std::string& target, double measured_us) {
+  Json stages = Json::array();
+  for (const KernelStage& stage : kernel.stages)
+    stages.push_back({{"name", stage.name}, {"code_bytes", stage.code_bytes}});
   return {{"label", kernel.label},
           {"target", target},
           {"operators", kernel.operators},
@@ -85,7 +88,8 @@ Json to_json(const KernelInfo& kernel, const std::string& target, double measure
           {"bytes_fused", kernel.bytes_fused},
           {"predicted_us", kernel.predicted_us},
           {"measured_us", measured_us},
-          {"code_bytes", kernel.code_bytes}};
+          {"code_bytes", kernel.code_bytes},
+          {"stages", std::move(stages)}};
 }
 
 // Of an operator that the model gives no label (targets number these: "#3"): what is in it, as far as a line holds it.
@@ -101,6 +105,14 @@ std::string name_of(const KernelInfo& kernel) {
 // In nanoseconds where a tenth would say nothing: small kernels take a few.
 std::string microseconds(double us) { return fixed(us, us < 1 ? 3 : 1); }
 
+// Of folds that threads share, what runs instead of the kernel.
+std::string stages_of(const KernelInfo& kernel) {
+  std::string text;
+  for (const KernelStage& stage : kernel.stages)
+    text += str(text.empty() ? "; shared by threads as " : ", ", stage.name, " (", stage.code_bytes, " bytes)");
+  return text;
+}
+
 std::string to_line(const KernelInfo& kernel, double measured_us) {
   const double gain = kernel.bytes_fused > 0 ? kernel.bytes_unfused / kernel.bytes_fused : 1;
   const double rate = measured_us > 0 ? kernel.bytes_fused / measured_us / 1000 : 0;
@@ -108,7 +120,8 @@ std::string to_line(const KernelInfo& kernel, double measured_us) {
              kernel.operators.size() == 1 ? " operator, " : " operators, ", kernel.parameters, " in, ", kernel.results,
              " out; ", fixed(kernel.bytes_unfused / 1e6, 3), " MB unfused, ", fixed(kernel.bytes_fused / 1e6, 3),
              " MB fused (", fixed(gain, 1), "x); predicted ", microseconds(kernel.predicted_us), " us, measured ",
-             microseconds(measured_us), " us (", fixed(rate, 1), " GB/s); ", kernel.code_bytes, " bytes of code");
+             microseconds(measured_us), " us (", fixed(rate, 1), " GB/s); ", kernel.code_bytes, " bytes of code",
+             stages_of(kernel));
 }
 
 // As text the kernels that took longest, all of them in the document.

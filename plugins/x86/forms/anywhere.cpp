@@ -114,8 +114,8 @@ void FormMaker::add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& b
 }
 
 // The form that stores past the caches once more, for rows that begin anywhere; where these are known to, in its place.
-// Not of columns: several of their rows go at once, each of which would begin elsewhere. The store of rows that are
-// skewed keeps step with a fold, so it has no head: its vectors are turned.
+// Not of columns, nor of orders that store several rows in one walk: each of these would begin elsewhere. The store of
+// rows that are skewed keeps step with a fold, so it has no head: its vectors are turned.
 void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<bool> aligned = rows_aligned(body);
   if (aligned.value_or(false) || folds_columns(body, 0)) return;
@@ -128,7 +128,7 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
     if (!tier.passes.stream_stores || !aligned) all.push_back(tier);
     const bool skewed = is_skewed(tier.row_order);
     if (!tier.passes.stream_stores || (skewed && !stores_lines(body)) || tier.calls.multiple > 1 ||
-        tier.row_order == RowOrder::stored_together)
+        stores_several_rows(tier.row_order))
       continue;
     Tier& any = all.emplace_back(tier);
     const bool lines = skewed || (tier.row_order == RowOrder::one_by_one && stores_lines(body) && !costly);

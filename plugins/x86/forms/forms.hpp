@@ -70,8 +70,10 @@ enum class RowOrder : uint8_t {
   stored_together,
 };
 constexpr bool is_skewed(RowOrder order) { return order == RowOrder::skewed || order == RowOrder::skewed_twice; }
+// Are several rows stored in one walk, of which each may begin elsewhere in its line?
+constexpr bool stores_several_rows(RowOrder order) { return order == RowOrder::stored_together; }
 // Are vectors stored past the caches only where rows begin at lines, or are turned?
-constexpr bool needs_lines(RowOrder order) { return is_skewed(order) || order == RowOrder::stored_together; }
+constexpr bool needs_lines(RowOrder order) { return is_skewed(order) || stores_several_rows(order); }
 
 struct FarRows;
 

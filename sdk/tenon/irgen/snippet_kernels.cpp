@@ -147,6 +147,20 @@ program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode> code, st
   return kernel;
 }
 
+Result<std::vector<std::shared_ptr<const SnippetCode>>> stages_of_calls(const SnippetCode& code,
+                                                                        SnippetCompiler& compiler, int threads) {
+  std::vector<std::shared_ptr<const SnippetCode>> none;
+  Dims extents;
+  for (const snippet::BodyDim& dim : code.body.dims) {
+    if (!dim.extent.is_constant()) return none;
+    extents.push_back(dim.extent.constant());
+  }
+  const auto cut = detail::fold_cut_for(code, extents, threads);
+  if (!cut) return none;
+  TENON_TRY(staged, detail::make_stages(code.body, compiler, cut->dim));
+  return staged ? staged->codes : none;
+}
+
 SnippetPorts snippet_ports(const KernelRequest& request, const snippet::Body& body) {
   SnippetPorts ports;
   // Absent operands are not passed.

@@ -33,6 +33,12 @@ TENON_API program::KernelHandle snippet_kernel(std::shared_ptr<const SnippetCode
                                                size_t results, bool read_again = false,
                                                std::shared_ptr<SnippetCompiler> compiler = nullptr);
 
+// What calls of `code`, compiled by `compiler`, run instead of it on `threads` threads, one behind the other. Empty:
+// they run the code; or extents of its dims are not known, on which it depends.
+TENON_API Result<std::vector<std::shared_ptr<const SnippetCode>>> stages_of_calls(const SnippetCode& code,
+                                                                                  SnippetCompiler& compiler,
+                                                                                  int threads);
+
 // How the ports of a body stand in a call of it.
 struct SnippetPorts {
   std::vector<size_t> operands;   // of inputs: which operand of the call each is

@@ -13,27 +13,28 @@ void store_count(ElementType element, int64_t count, std::byte* to) {
 
 }  // namespace
 
-Result<std::shared_ptr<const StagedCode>> StagesOnDemand::get(size_t cut) {
-  const std::lock_guard lock(mutex_);
-  if (const auto found = made_.find(cut); found != made_.end()) return found->second;
-  TENON_TRY(made, make(cut), "folds of '", body_.name, "' cut along dim ", cut);
-  return made_.emplace(cut, std::move(made)).first->second;
-}
-
-Result<std::shared_ptr<const StagedCode>> StagesOnDemand::make(size_t cut) const {
+Result<std::shared_ptr<const StagedCode>> make_stages(const snippet::Body& body, SnippetCompiler& compiler,
+                                                      size_t cut) {
   const std::shared_ptr<const StagedCode> kNone;
-  auto stages = snippet::make_fold_stages(body_, cut);
+  auto stages = snippet::make_fold_stages(body, cut);
   if (!stages) return kNone;
   auto made = std::make_shared<StagedCode>();
-  made->folded = body_.reduced_dims();
+  made->folded = body.reduced_dims();
   made->stages = *std::move(stages);
   for (const snippet::FoldStage& stage : made->stages.stages) {
-    auto code = compiler_->compile(stage.body);
+    auto code = compiler.compile(stage.body);
     if (!code.ok() && code.error().code() == Code::unsupported) return kNone;
-    if (!code.ok()) return code.error();
+    TENON_OK(code, "folds of '", body.name, "' cut along dim ", cut);
     made->codes.push_back(*std::move(code));
   }
   return std::shared_ptr<const StagedCode>(std::move(made));
+}
+
+Result<std::shared_ptr<const StagedCode>> StagesOnDemand::get(size_t cut) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = made_.find(cut); found != made_.end()) return found->second;
+  TENON_TRY(made, make_stages(body_, *compiler_, cut));
+  return made_.emplace(cut, std::move(made)).first->second;
 }
 
 Result<void> StagedCall::prepare(std::shared_ptr<const StagedCode> code, const Dims& extents, int64_t parts,

@@ -20,18 +20,19 @@ struct StagedCode {
   std::vector<std::shared_ptr<const SnippetCode>> codes;  // of each stage
 };
 
+// Null: the body has no such stages, or one of them is unsupported by the target.
+Result<std::shared_ptr<const StagedCode>> make_stages(const snippet::Body& body, SnippetCompiler& compiler, size_t cut);
+
 // Makes them by the dim that is cut, each when the first call wants it. Any thread; those who come meanwhile wait.
 class StagesOnDemand {
  public:
   // `body`: of a code that outlives this.
   StagesOnDemand(const snippet::Body& body, std::shared_ptr<SnippetCompiler> compiler)
       : body_(body), compiler_(std::move(compiler)) {}
-  // Null: that body has no such stages, or one of them is unsupported by the target. Other errors of its compiler are
-  // errors here; they are not kept.
+  // As make_stages(). Errors are not kept.
   Result<std::shared_ptr<const StagedCode>> get(size_t cut);
 
  private:
-  Result<std::shared_ptr<const StagedCode>> make(size_t cut) const;
   const snippet::Body& body_;
   const std::shared_ptr<SnippetCompiler> compiler_;
   std::mutex mutex_;

@@ -1,10 +1,35 @@
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include <tenon/model/compiled_model_internal.hpp>
 
 namespace tenon {
 
 using Parts = CompiledModel::Parts;
+
+namespace {
+
+// An output that holds what others do: an input, a constant, or an output behind it.
+struct OutputCopy {
+  const Datum* from = nullptr;
+  Datum* to = nullptr;
+  std::array<int64_t, 3> words{};  // of a settled call: addresses to and from, bytes
+
+  static void run(const int64_t* words) {
+    const auto address = [&](size_t i) { return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(words[i])); };
+    std::memmove(address(0), address(1), static_cast<size_t>(words[2]));
+  }
+  // Of tensors that stay where they are; none where elements are more than bytes.
+  std::optional<SettledCall> settled() {
+    if (!from->is_tensor() || from->tensor().element().is_string()) return std::nullopt;
+    const auto word = [](const std::byte* at) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)); };
+    words = {word(to->tensor().data()), word(from->tensor().data()), static_cast<int64_t>(from->tensor().bytes())};
+    return SettledCall{&run, words.data()};
+  }
+};
+
+}  // namespace
 
 struct BoundModel::Impl {
   Impl(CompiledModel::Impl& m, std::vector<Datum> in, std::vector<Datum> out, const RunOptions& o)
@@ -19,12 +44,13 @@ struct BoundModel::Impl {
   const RunOptions options;
   bool asked = false;                            // segments have been, whether they bind
   std::vector<std::unique_ptr<BoundRun>> steps;  // of all segments, or none: runs go the usual way
+  std::vector<OutputCopy> copies;                // behind the steps
   std::unique_ptr<detail::RunState> state;       // has the values between them
 
   Result<void> bind();
   // All that the steps do, when that is known of each; else none.
-  std::vector<SettledCall> settled() const;
-  // Segments run at once, and make outputs where they are wanted.
+  std::vector<SettledCall> settled();
+  // Segments run at once.
   bool may_bind() const;
   // Where every run makes the value of a slot, and where it reads it; null: that is not known.
   Datum* made_at(size_t slot);
@@ -32,12 +58,8 @@ struct BoundModel::Impl {
 };
 
 bool BoundModel::Impl::may_bind() const {
-  const detail::RunPlan& plan = model.plan;
-  for (const bool copied : plan.copied)
-    if (copied) return false;
-  for (const detail::RunPlan::Step& step : plan.steps)
-    if (!step.at_once) return false;
-  return options.profile == nullptr;
+  const auto at_once = [](const detail::RunPlan::Step& step) { return step.at_once != nullptr; };
+  return options.profile == nullptr && std::ranges::all_of(model.plan.steps, at_once);
 }
 
 Datum* BoundModel::Impl::made_at(size_t slot) {
@@ -76,16 +98,28 @@ Result<void> BoundModel::Impl::bind() {
     if (!bound) return {};
     made.push_back(std::move(bound));
   }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!model.plan.copied[i]) continue;
+    const Datum* from = read_at(model.parts.output_slots[i]);
+    if (from == nullptr) return {};
+    copies.push_back({from, &outputs[i]});
+  }
   steps = std::move(made);
   return {};
 }
 
-std::vector<SettledCall> BoundModel::Impl::settled() const {
+std::vector<SettledCall> BoundModel::Impl::settled() {
   std::vector<SettledCall> calls;
   for (const std::unique_ptr<BoundRun>& step : steps) {
     const std::span<const SettledCall> of_step = step->settled();
     if (of_step.empty()) return {};
     calls.insert(calls.end(), of_step.begin(), of_step.end());
+  }
+  if (calls.empty()) return {};
+  for (OutputCopy& copy : copies) {
+    const std::optional<SettledCall> call = copy.settled();
+    if (!call) return {};
+    calls.push_back(*call);
   }
   return calls;
 }
@@ -102,7 +136,11 @@ Result<void> BoundModel::run_steps() {
   const Parts& parts = impl.model.parts;
   for (size_t s = 0; s < impl.steps.size(); ++s)
     TENON_OK(impl.steps[s]->run(), "running model '", parts.name, "': target '", parts.segments[s].target, "'");
-  if (!impl.steps.empty()) return {};
+  if (!impl.steps.empty()) {
+    for (const OutputCopy& copy : impl.copies)
+      TENON_OK(copy_value(*copy.from, *copy.to), "running model '", parts.name, "'");
+    return {};
+  }
   TENON_OK(impl.model.run(impl.inputs, impl.outputs, impl.options));
   if (impl.asked) return {};
   TENON_OK(impl.bind());

@@ -86,7 +86,12 @@ const format::FunctionProto* FunctionTable::find(const format::NodeProto& node) 
 struct FunctionTable::Walk {
   const FunctionTable& table;
   size_t max_depth;
-  std::set<std::string> unknown;
+  struct Unknown {
+    std::string node;  // the first of `count`
+    std::string name;
+    size_t count = 0;
+  };
+  std::map<std::string, Unknown> unknown;  // by domain and opset, too
   std::map<const format::FunctionProto*, uint64_t> counted;
   std::vector<const format::FunctionProto*> calls;  // those being counted
 
@@ -111,7 +116,7 @@ struct FunctionTable::Walk {
         total = saturating_add(total, count);
       } else {
         total = saturating_add(total, 1);
-        note_unknown(node, opsets);
+        note_unknown(node, i, opsets);
       }
     }
     return total;
@@ -132,13 +137,27 @@ struct FunctionTable::Walk {
     return count;
   }
 
-  void note_unknown(const format::NodeProto& node, const Opsets& opsets) {
+  void note_unknown(const format::NodeProto& node, int number, const Opsets& opsets) {
     const std::string_view domain = plain_domain(node.domain());
     const std::string name = full_name(domain, node.op_type());
     if (node.op_type().empty() || name == kGradientOp || find_op(newest_name(name))) return;
     const auto opset = opsets.find(domain);
-    unknown.insert(str(quote(node.op_type()), " (domain ", quote(domain.empty() ? "ai.onnx" : domain), ", opset ",
-                       opset == opsets.end() ? int64_t{0} : opset->second, ")"));
+    const std::string version =
+        opset == opsets.end() ? std::string("of which the model imports none") : str("opset ", opset->second);
+    Unknown& entry = unknown[str(quote(node.op_type()), " (domain ", quote(domain.empty() ? "ai.onnx" : domain), ", ",
+                                 version, ")")];
+    if (entry.count++ == 0) entry.node = describe_node(node, number), entry.name = name;
+  }
+
+  std::vector<std::string> sentences() const {
+    std::vector<std::string> known, all;
+    for (const OpDef* def : all_ops()) known.push_back(def->name().str());
+    for (const auto& [what, entry] : unknown) {
+      const std::string near = nearest(entry.name, known);
+      all.push_back(str(what, " of ", entry.node, entry.count > 1 ? str(", ", entry.count, " nodes in all") : "",
+                        near.empty() ? "" : str(" (did you mean '", near, "'?)")));
+    }
+    return all;
   }
 };
 
@@ -148,7 +167,7 @@ Result<FunctionTable::Survey> FunctionTable::survey(const NodeList& nodes, const
   Survey survey;
   TENON_TRY(count, walk.nodes_of(nodes, opsets, 0));
   survey.nodes = count;
-  survey.unknown_ops = std::move(walk.unknown);
+  survey.unknown_ops = walk.sentences();
   // What the file stores: the nodes of the main graph and of each function, calls counted as one node.
   const auto stored = [](const auto& self, const NodeList& list) -> uint64_t {
     uint64_t total = static_cast<uint64_t>(list.size());

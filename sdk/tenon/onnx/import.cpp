@@ -60,9 +60,10 @@ Result<void> Importer::check_survey(const Opsets& opsets) {
       options_.max_inlined_nodes ? options_.max_inlined_nodes : std::max(kInlineFloor, kInlineFactor * survey.stored);
   if (survey.nodes > budget_) return over_budget(survey.nodes, survey.stored);
   if (!survey.unknown_ops.empty() && !options_.allow_unknown_ops) {
-    std::string names;
-    for (const std::string& op : survey.unknown_ops) names += (names.empty() ? "" : ", ") + op;
-    return error(Code::unsupported, "no operator ", names, "; load the plugin that brings it");
+    std::string all;
+    for (const std::string& op : survey.unknown_ops) all += (all.empty() ? "" : ", ") + op;
+    return error(Code::unsupported, "no operator ", all, "; load the plugin that brings ",
+                 survey.unknown_ops.size() > 1 ? "them" : "it");
   }
   return {};
 }

@@ -2,7 +2,6 @@
 #include <tenon/onnx/regions_internal.hpp>
 
 namespace tenon::onnx {
-namespace {}  // namespace
 
 Result<void> Importer::import_regions(Op& op, const std::map<std::string, Frame::Binding>& graphs, size_t depth) {
   const auto import_one = [&](const std::string& name, const Frame::Binding& binding) -> Result<void> {

@@ -78,6 +78,8 @@ InferredTypes infer_attention(const InferContext& context) {
 
 InferredTypes infer_flex_attention(const InferContext& context) {
   for (const size_t operand : {size_t{0}, size_t{1}, size_t{2}}) TENON_OK(require_rank(context, operand, 4));
+  const Type scores;  // of what type they are, the region says
+  for (const size_t modifier : {size_t{0}, size_t{1}}) TENON_OK(check_region(context, modifier, {&scores, 1}, 1));
   return infer_attention(context);
 }
 

@@ -7,13 +7,11 @@
 namespace tenon {
 namespace {
 
+// Branches take nothing: they use what is around them.
 InferredTypes infer_if(const InferContext& context) {
-  const std::vector<Type> yes = context.region_outputs(0), no = context.region_outputs(1);
   const size_t count = context.op().result_count();
-  if (yes.size() != count || no.size() != count) {
-    return error(Code::invalid_argument, context.op().describe(), " has ", count, " results, its branches have ",
-                 yes.size(), " and ", no.size(), " outputs");
-  }
+  for (const size_t branch : {size_t{0}, size_t{1}}) TENON_OK(check_region(context, branch, {}, count));
+  const std::vector<Type> yes = context.region_outputs(0), no = context.region_outputs(1);
   std::vector<Type> types;
   for (size_t i = 0; i < count; ++i) {
     TENON_TRY(joined, join(yes[i], no[i]), "output ", i, " of the branches of ", context.op().describe());
@@ -36,23 +34,27 @@ Type with_axis(const Type& slice, int64_t axis, const Dim& dim) {
   return Type(slice.element(), Shape(std::move(dims)));
 }
 
-Result<void> check_body(const InferContext& context, size_t inputs, size_t outputs) {
-  const Region& body = context.op().region(0);
-  if (body.input_count() == inputs && body.output_count() == outputs) return {};
-  return error(Code::invalid_argument, "the body of ", context.op().describe(), " has ", body.input_count(),
-               " inputs and ", body.output_count(), " outputs; its operands and results ask for ", inputs, " and ",
-               outputs);
+// An output of a body that a run takes apart: a tensor, of `element` where that is one.
+Result<void> check_tensor(const InferContext& context, const Type& output, size_t i, ElementType element = {}) {
+  const bool is_fit =
+      output.is_tensor() && (!element.valid() || !output.element().valid() || output.element() == element);
+  if (!output.known() || is_fit) return {};
+  return error(Code::invalid_argument, "output ", i, " of the body of ", context.op().describe(), " must be ",
+               element.valid() ? str("one ", element) : "a tensor", ", it is ", output);
 }
 
 InferredTypes infer_loop(const InferContext& context) {
   const size_t operands = std::max<size_t>(context.operand_count(), 2), carried = operands - 2;
   const size_t results = context.op().result_count();
-  TENON_OK(check_body(context, operands, results + 1));
+  std::vector<Type> given = {Type(kI64, Shape(Dims{})), Type(kBool, Shape(Dims{}))};
+  for (size_t i = 2; i < operands; ++i) given.push_back(context.type(i));
+  TENON_OK(check_region(context, 0, given, results + 1));
   if (results < carried) {
     return error(Code::invalid_argument, context.op().describe(), " carries ", carried, " values and has ", results,
                  " results");
   }
   const std::vector<Type> outputs = context.region_outputs(0);
+  TENON_OK(check_tensor(context, outputs[0], 0, kBool));
   std::vector<Type> types;
   for (size_t i = 0; i < results; ++i) {
     const Type& made = outputs[i + 1];
@@ -60,6 +62,7 @@ InferredTypes infer_loop(const InferContext& context) {
       TENON_TRY(type, carried_type(context.type(i + 2), made), "value ", i, " carried by ", context.op().describe());
       types.push_back(std::move(type));
     } else {
+      TENON_OK(check_tensor(context, made, i + 1));
       types.push_back(with_axis(made, 0, Dim()));
     }
   }
@@ -77,7 +80,12 @@ InferredTypes infer_scan(const InferContext& context) {
   }
   const auto carried = static_cast<size_t>(operands - scanned);
   const size_t results = context.op().result_count();
-  TENON_OK(check_body(context, context.operand_count(), results));
+  std::vector<Type> given;
+  for (size_t i = 0; i < context.operand_count(); ++i) {
+    const Type& type = context.type(i);
+    given.push_back(i < carried || !type.is_tensor() ? type : Type(type.element(), Shape()));  // a slice of it
+  }
+  TENON_OK(check_region(context, 0, given, results));
   if (results < carried) {
     return error(Code::invalid_argument, context.op().describe(), " carries ", carried, " values and has ", results,
                  " results");
@@ -106,6 +114,7 @@ InferredTypes infer_scan(const InferContext& context) {
       types.push_back(std::move(type));
       continue;
     }
+    TENON_OK(check_tensor(context, made, i));
     int64_t axis = 0;
     if (made.is_tensor() && made.shape().ranked()) {
       TENON_TRY(given, normalize_axis(list_at(output_axes, i - carried), made.shape().rank() + 1),

@@ -94,6 +94,22 @@ Result<Type> join(const Type& a, const Type& b) {
   return Type(element, std::move(shape));
 }
 
+Result<void> check_region(const InferContext& context, size_t region, std::span<const Type> given, size_t outputs) {
+  const Region& body = context.op().region(region);
+  if (body.input_count() != given.size() || body.output_count() != outputs) {
+    return error(Code::invalid_argument, "region ", region, " of ", context.op().describe(), " has ",
+                 body.input_count(), " inputs and ", body.output_count(), " outputs; its operands and results ask for ",
+                 given.size(), " and ", outputs);
+  }
+  const auto held = [](const Type& type) -> const Type& { return type.is_optional() ? type.inner() : type; };
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Value& input = *body.input(i);
+    TENON_OK(join(held(input.type()), held(given[i])), "input ", i, " ('", input.name(), "') of region ", region,
+             " of ", context.op().describe(), ", which is declared ", input.type(), " and given ", given[i]);
+  }
+  return {};
+}
+
 Result<size_t> axis_attribute(const InferContext& context, Name name, int64_t fallback, int64_t rank) {
   TENON_TRY(axis, normalize_axis(context.attr<int64_t>(name, fallback), rank), "attribute '", name, "'");
   return static_cast<size_t>(axis);

@@ -57,6 +57,14 @@ TENON_API Result<void> require_rank_at_least(const InferContext& context, size_t
 // unknown. Kinds or element types that differ: an error naming both.
 TENON_API Result<Type> join(const Type& a, const Type& b);
 
+// ---- Regions ----
+
+// Region `region` takes as many inputs as it is `given`, declares each of a kind and element type that agree with it
+// where both are known, and has `outputs` outputs. A value that is given as an optional may be declared as what it
+// holds, and the other way round; shapes are asked by no run.
+TENON_API Result<void> check_region(const InferContext& context, size_t region, std::span<const Type> given,
+                                    size_t outputs);
+
 // ---- Axes ----
 
 // The attribute `name` as an axis of a tensor of `rank`; an error naming the attribute.

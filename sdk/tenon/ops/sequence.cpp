@@ -35,11 +35,12 @@ InferredTypes infer_insert(const InferContext& context) {
 }
 
 InferredTypes infer_map(const InferContext& context) {
-  std::vector<Type> types;
+  std::vector<Type> given, types;
+  for (size_t i = 0; i < context.operand_count(); ++i)
+    given.push_back(context.type(i).is_sequence() ? context.type(i).inner() : context.type(i));
+  TENON_OK(check_region(context, 0, given, context.op().result_count()));
   for (Type& element : context.region_outputs(0)) types.push_back(Type::sequence(std::move(element)));
-  if (types.size() == context.op().result_count()) return types;
-  return error(Code::invalid_argument, context.op().describe(), " has ", context.op().result_count(),
-               " results, its body has ", types.size(), " outputs");
+  return types;
 }
 
 InferredTypes infer_split_to_sequence(const InferContext& context) {

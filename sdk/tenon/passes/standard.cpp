@@ -18,6 +18,8 @@ Result<PassManager> standard_passes() {
       "fold-constants",    // of Transposes and Reshapes of weights
       "share-common",      // last, since most folds want values that are used once
       "simplify-algebra",  // of what is one value now
+      "fold-constants",    // of what rules know without its operands, as x - x
+      "simplify-algebra",  // of what is a constant now
       "remove-identity",   // as a Cast back to where it came from
       "remove-dead",
   }));

@@ -68,6 +68,7 @@ namespace tenon {
   FIELD(KernelInfo, parameters)                                                                                        \
   FIELD(KernelInfo, results) FIELD(KernelInfo, constants) FIELD(KernelInfo, bytes_unfused)                             \
   FIELD(KernelInfo, bytes_fused) FIELD(KernelInfo, predicted_us) FIELD(KernelInfo, code_bytes)                         \
+  FIELD(KernelInfo, stages) TYPE(KernelStage) FIELD(KernelStage, name) FIELD(KernelStage, code_bytes)                   \
   TYPE(OpProfile) FIELD(OpProfile, op) FIELD(OpProfile, label) FIELD(OpProfile, microseconds)                          \
   FIELD(OpProfile, counters)                                                                                           \
   TYPE(RunOptions) FIELD(RunOptions, parallel) FIELD(RunOptions, profile) FIELD(RunOptions, arena)                     \
@@ -98,7 +99,7 @@ namespace tenon {
   FIELD(TargetDescription, clock_hz) FIELD(TargetDescription, features) FIELD(TargetDescription, memories)             \
   FIELD(TargetDescription, engines) FIELD(TargetDescription, dma) FIELD(TargetDescription, registers)                  \
   FIELD(TargetDescription, operators) FIELD(TargetDescription, layouts) FIELD(TargetDescription, value_layouts)        \
-  FIELD(TargetDescription, options) FIELD(TargetDescription, source)
+  FIELD(TargetDescription, options) FIELD(TargetDescription, source) FIELD(TargetDescription, stated)
 
 #define TENON_LAYOUT_VIRTUALS(VIRTUAL, OVERLOAD)                                                                       \
   VIRTUAL(Buffer, device) VIRTUAL(Buffer, memory) VIRTUAL(Buffer, bytes) VIRTUAL(Buffer, host_data)                    \

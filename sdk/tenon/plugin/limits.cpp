@@ -159,12 +159,17 @@ Result<void> check_stated(const TargetDescription& target, const Stated& stated)
   return {};
 }
 
-Result<void> check_limits(const TargetDescription& target, const Op& op) {
+Result<void> check_op(const TargetDescription& target, const Op& op) {
   TENON_OK(check_stated(target, {op, op.name().str()}));
   for (size_t i = 0; i < op.region_count(); ++i) {
-    for (const Op& inner : op.region(i)) TENON_OK(check_limits(target, inner));
+    for (const Op& inner : op.region(i)) TENON_OK(check_op(target, inner));
   }
   return {};
+}
+
+std::string hint(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string near = nearest(word, candidates);
+  return near.empty() ? "" : str("; did you mean '", near, "'?");
 }
 
 std::optional<Refusal> as_refusal(const Result<void>& checked) {
@@ -174,11 +179,33 @@ std::optional<Refusal> as_refusal(const Result<void>& checked) {
 }  // namespace
 
 std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op) {
-  return as_refusal(check_limits(description, op));
+  return as_refusal(check_op(description, op));
 }
 
 std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op, std::string_view stated_as) {
   return as_refusal(check_stated(description, {op, std::string(stated_as)}));
+}
+
+Result<void> check_limits(const TargetDescription& description) {
+  for (const OperatorLimits& limits : description.operators) {
+    const std::string place = description.place_of("operators", limits.name);
+    const OpDef* def = find_op(Name(limits.name));
+    if (!def) {
+      std::vector<std::string> names;
+      for (const OpDef* known : all_ops()) names.push_back(known->name().str());
+      return error(Code::invalid_argument, place, "neither Tenon nor plugin '", description.plugin,
+                   "' defines an operator '", limits.name, "'", hint(limits.name, names));
+    }
+    std::vector<std::string> words;
+    for (const Word& word : kWords) words.emplace_back(word.text);
+    for (const AttributeDef& attribute : def->attributes()) words.push_back(attribute.name.str());
+    for (const Constraint& limit : limits.attributes) {
+      if (std::ranges::find(words, limit.name) != words.end()) continue;
+      return error(Code::invalid_argument, place, "'", limit.name, "' is no attribute of ", limits.name,
+                   ", nor one of the words for limits", hint(limit.name, words));
+    }
+  }
+  return {};
 }
 
 }  // namespace tenon

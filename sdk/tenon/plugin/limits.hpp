@@ -31,4 +31,9 @@ TENON_API std::optional<Refusal> limits_refuse(const TargetDescription& descript
 TENON_API std::optional<Refusal> limits_refuse(const TargetDescription& description, const Op& op,
                                                std::string_view stated_as);
 
+// An error at the first operator that `description` limits and that nobody has defined, or at the first word under one
+// that is neither an attribute of it nor one of those above; with the nearest that is there. Asked when targets are
+// opened, with the operators of their plugin registered: a misspelt limit would silently allow everything.
+TENON_API Result<void> check_limits(const TargetDescription& description);
+
 }  // namespace tenon

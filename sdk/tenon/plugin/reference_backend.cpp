@@ -48,6 +48,11 @@ class ReferenceBackend final : public TargetBackend {
 
 }  // namespace
 
+Result<void> check_reference(const TargetDescription& description) {
+  TENON_OK(description.allow_names("layouts", {"activation", "weight", "matrix"}));
+  return description.options.allow_keys({});
+}
+
 std::optional<Refusal> reference_refuses(const Op& op) {
   const bool runs = isa<Constant>(op) || find_evaluator(op.name()) || (op.def() && op.def()->decompose_fn());
   if (!runs) {

@@ -9,6 +9,9 @@
 
 namespace tenon {
 
+// An error at what the reference does not read: other roles of layouts than activation, weight and matrix, and options.
+TENON_API Result<void> check_reference(const TargetDescription& description);
+
 TENON_API std::unique_ptr<TargetBackend> create_reference_backend(TargetDescription description);
 
 // Why the reference cannot run `op`: no evaluator and no decomposition, of the operator or of one in its regions.

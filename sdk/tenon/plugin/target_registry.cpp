@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include <tenon/plugin/limits.hpp>
 #include <tenon/plugin/loader_internal.hpp>
 #include <tenon/plugin/reference_backend.hpp>
 #include <tenon/support/str.hpp>
@@ -53,10 +54,22 @@ struct TargetRegistry::Impl {
                  "; --plugin PATH or TENON_PLUGIN_PATH name further places");
   }
 
+  // The plugin that drives it, none of the reference. Its operators are known from here on.
+  Result<std::shared_ptr<LoadedPlugin>> checked(const TargetDescription& description) {
+    std::shared_ptr<LoadedPlugin> plugin;
+    if (description.plugin == kReference) {
+      TENON_OK(check_reference(description));
+    } else {
+      TENON_TRY(loaded, plugin_of(description));
+      plugin = std::move(loaded);
+    }
+    TENON_OK(check_limits(description));
+    return plugin;
+  }
+
   Result<void> available(const TargetDescription& description) {
-    if (description.plugin == kReference) return {};
-    TENON_TRY(plugin, plugin_of(description));
-    return plugin->available(description);
+    TENON_TRY(plugin, checked(description));
+    return plugin ? plugin->available(description) : Result<void>();
   }
 };
 
@@ -99,7 +112,8 @@ std::vector<TargetStatus> TargetRegistry::targets() {
 Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(std::string_view target) {
   auto description = find_target(target);
   // The fallback of everything works without any file.
-  if (target == kReference && (!description.ok() || description->plugin != kReference))
+  if (target == kReference &&
+      !(description.ok() && description->plugin == kReference && impl_->checked(*description).ok()))
     return create_reference_backend();
   if (!description.ok() && description.error().code() == Code::not_found && !is_path(target)) {
     std::vector<std::string> names;
@@ -113,11 +127,16 @@ Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(std::string_view tar
                  "; there are ", names, ", and files by path");
   }
   if (!description.ok()) return std::move(description).error();
-  if (description->plugin == kReference) return create_reference_backend(*std::move(description));
-  TENON_TRY(plugin, impl_->plugin_of(*description), "opening target '", description->name, "'");
+  TENON_TRY(plugin, impl_->checked(*description), "opening target '", description->name, "'");
+  if (!plugin) return create_reference_backend(*std::move(description));
   TENON_OK(plugin->available(*description), "opening target '", description->name, "'");
   TENON_TRY(backend, plugin->create_backend(*description), "opening target '", description->name, "'");
   return backend;
+}
+
+Result<void> TargetRegistry::check(const TargetDescription& description) {
+  TENON_OK(impl_->checked(description));
+  return {};
 }
 
 std::string TargetRegistry::best_target() {

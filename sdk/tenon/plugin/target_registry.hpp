@@ -42,6 +42,9 @@ class TENON_API TargetRegistry {
   // A target's name, or the path of a YAML file (contains '/' or ends in .yaml or .yml). Code::not_found lists what
   // there is, with a hint for a near miss; a plugin that cannot be used gives its own sentence.
   Result<std::unique_ptr<TargetBackend>> open(std::string_view target);
+  // Does all that `description` says mean something: the plugin that it names, and what it limits (check_limits)?
+  // Whether the device is there is not asked.
+  Result<void> check(const TargetDescription& description);
   // The available target that the descriptions rank highest (`rank`), the reference when there is no other.
   std::string best_target();
 

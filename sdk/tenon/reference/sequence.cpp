@@ -10,12 +10,17 @@ namespace {
 
 using Elements = std::vector<Datum>;
 
-// The position in operand `i`, which is one of `places`, or `fallback` when the operand is absent.
-Result<int64_t> position(const EvalContext& context, size_t i, int64_t places, int64_t fallback) {
-  if (!context.has_operand(i)) return fallback;
+// The position in operand `i`, which is at most `last`, or `last` when the operand is absent. What is negative counts
+// from the last of `count` elements.
+Result<int64_t> position(const EvalContext& context, size_t i, int64_t count, int64_t last) {
+  if (!context.has_operand(i)) return last;
   const Tensor& given = context.tensor(i);
   if (given.size() != 1) return error(Code::invalid_argument, "a position must be one number, it is ", given);
-  return normalize_axis(given.int_at(0), places);
+  const int64_t place = given.int_at(0);
+  if (last < 0) return error(Code::invalid_argument, "position ", place, " of an empty sequence, which has no element");
+  if (place >= -count && place <= last) return place < 0 ? place + count : place;
+  return error(Code::invalid_argument, "position ", place, " is outside [", -count, ", ", last, "] for a sequence of ",
+               count, " elements");
 }
 
 Result<Elements> elements_of(const EvalContext& context) {
@@ -40,7 +45,7 @@ Result<void> empty(EvalContext& context) {
 Result<void> at(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
   const auto count = static_cast<int64_t>(elements.size());
-  TENON_TRY(place, position(context, 1, count, 0), "a sequence of ", count, " elements");
+  TENON_TRY(place, position(context, 1, count, count - 1));
   context.set_output(0, elements[static_cast<size_t>(place)]);
   return {};
 }
@@ -48,12 +53,7 @@ Result<void> at(EvalContext& context) {
 Result<void> insert(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
   const auto count = static_cast<int64_t>(elements.size());
-  int64_t place = count;
-  // -count .. count: what is negative counts from the last element, not from the end.
-  if (context.has_operand(2) && (context.tensor(2).size() != 1 || context.tensor(2).int_at(0) != count)) {
-    TENON_TRY(given, position(context, 2, count, count), "a sequence of ", count, " elements");
-    place = given;
-  }
+  TENON_TRY(place, position(context, 2, count, count));
   elements.insert(elements.begin() + place, context.datum(1));
   context.set_output(0, Datum::sequence(std::move(elements), context.datum(0).element_type()));
   return {};
@@ -63,7 +63,7 @@ Result<void> erase(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
   if (elements.empty()) return error(Code::invalid_argument, "an empty sequence has no element to erase");
   const auto count = static_cast<int64_t>(elements.size());
-  TENON_TRY(place, position(context, 1, count, count - 1), "a sequence of ", count, " elements");
+  TENON_TRY(place, position(context, 1, count, count - 1));
   elements.erase(elements.begin() + place);
   context.set_output(0, Datum::sequence(std::move(elements), context.datum(0).element_type()));
   return {};

@@ -20,14 +20,20 @@ struct ValueInfo {
   bool operator==(const ValueInfo&) const = default;
 };
 
+struct KernelStage {
+  std::string name;
+  size_t code_bytes = 0;
+};
 // A kernel that was generated for a part of the graph.
 struct KernelInfo {
-  std::string op, label;                      // of its operator in the graph, as OpProfile has them
-  std::vector<std::string> operators;         // the graph's operators in it: "Mul attn/scale"
+  std::string op, label;               // of its operator in the graph, as OpProfile has them
+  std::vector<std::string> operators;  // the graph's operators in it: "Mul attn/scale"
   size_t parameters = 0, results = 0, constants = 0;
   double bytes_unfused = 0, bytes_fused = 0;  // walked by its operators one by one, and by the kernel
   double predicted_us = 0;                    // 0: not known
   size_t code_bytes = 0;
+  // What its calls run instead, one behind the other, where threads share its folds. Empty: they run the kernel.
+  std::vector<KernelStage> stages = {};
 };
 
 // Filled by a run when asked.
@@ -38,8 +44,8 @@ struct OpProfile {
   std::vector<std::pair<std::string, int64_t>> counters = {};
 };
 struct RunOptions {
-  ParallelFor* parallel = nullptr;  // threads for host work; null: the process' pool. C plugins use their own
-  std::vector<OpProfile>* profile = nullptr;   // in order of execution; nothing of a C plugin with memory of its own
+  ParallelFor* parallel = nullptr;            // threads for host work; null: the process' pool. C plugins use their own
+  std::vector<OpProfile>* profile = nullptr;  // in order of execution; nothing of a C plugin with memory of its own
   // Of HostRun::run and bind: HostRun::lendable_bytes() for intermediate values, aligned to kAlignBytes, the run's
   // alone while it runs. Less, or none: executables use memory of their own.
   std::span<std::byte> arena = {};

@@ -218,11 +218,27 @@ Setting write_section(T& section) {
   return map;
 }
 
+// As it would be read.
+Setting written(const TargetDescription& description) {
+  auto copy = description;  // visitors take sections they could change
+  return write_section(copy);
+}
+
 }  // namespace
 
-std::string to_yaml(const TargetDescription& description) {
-  auto copy = description;  // visitors take sections they could change
-  return to_yaml(write_section(copy));
+std::string TargetDescription::place_of(std::string_view key, std::string_view name) const {
+  const Setting* section = stated ? stated->find(key) : nullptr;
+  const Setting* entry = section ? section->find(name) : nullptr;
+  return entry ? entry->key_place().prefix() : source.empty() ? "" : str(source, ": ");
 }
+
+Result<void> TargetDescription::allow_names(std::string_view key, const std::vector<std::string>& known) const {
+  const Setting made = stated ? Setting() : written(*this);
+  const Setting* section = (stated ? *stated : made).find(key);
+  if (!section) return {};
+  return section->kind() == Setting::Kind::list ? section->allow_words(known) : section->allow_keys(known);
+}
+
+std::string to_yaml(const TargetDescription& description) { return to_yaml(written(description)); }
 
 }  // namespace tenon

@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,12 +103,14 @@ struct TENON_API TargetDescription {
   Dma dma;
   std::vector<RegisterClass> registers;
   std::vector<OperatorLimits> operators;
-  std::map<std::string, std::string> layouts;  // role, such as "activation" -> layout
+  std::map<std::string, std::string> layouts;        // role, such as "activation" -> layout
   std::map<std::string, std::string> value_layouts;  // name of a value of the model -> layout
-  Setting options = Setting::map();            // what only the plugin understands
+  Setting options = Setting::map();                  // what only the plugin understands
 
-  // The file that it came from, for messages; empty when made by a program. Does not count in ==.
+  // The file that it came from, and all of it with places, for messages; empty when made by a program. Neither counts
+  // in ==.
   std::string source;
+  std::shared_ptr<const Setting> stated;
 
   // Null when the file has no such entry. Borrowed from this description.
   const MemorySpace* memory(std::string_view name) const;
@@ -117,6 +120,12 @@ struct TENON_API TargetDescription {
   bool has_feature(std::string_view name) const;
   // engine.clock_hz, or the target's where the engine states none.
   uint64_t clock_of(const Engine& engine) const { return engine.clock_hz ? engine.clock_hz : clock_hz; }
+
+  // Where the entry `name` of the map under `key` stands: "board.yaml:12:3: ", the opening of an error.
+  std::string place_of(std::string_view key, std::string_view name) const;
+  // The entries under `key` (memories, engines, registers, layouts; features, a list) that a plugin reads. An error at
+  // any other, with the nearest known one: it would say nothing to anybody.
+  Result<void> allow_names(std::string_view key, const std::vector<std::string>& known) const;
 
   // Whether the limits allow an operator with this value of an attribute. What the file does not mention is allowed. A
   // refusal is Code::unsupported with a sentence made of the data: "kernel 33 exceeds 32 on target nvdla-small".

@@ -319,7 +319,10 @@ Result<TargetDescription> parse_target(std::string_view text, std::string_view f
   TENON_OK(check_version(root));
   TargetDescription target;
   TENON_OK(read_section(root, target));
+  // Errors about what is not there name the key all the same.
+  if (!root.find("options")) target.options = Setting::map().add("options", Setting::map()).items().front();
   target.source = file;
+  target.stated = std::make_shared<const Setting>(std::move(root));
   return target;
 }
 

@@ -202,15 +202,29 @@ Result<bool> Setting::boolean_or(std::string_view key, bool fallback) const {
   return find(key) ? boolean(key) : fallback;
 }
 
+namespace {
+std::string hint_of(const std::string& given, const std::vector<std::string>& known, std::string_view what) {
+  const auto hint = nearest(given, known);
+  return hint.empty() ? str("the ", what, " here are ", known) : str("did you mean '", hint, "'?");
+}
+}  // namespace
+
 Result<void> Setting::allow_keys(const std::vector<std::string>& known) const {
   TENON_OK(expect(Kind::map));
   for (const auto& item : items_) {
     if (std::ranges::find(known, item.key_) != known.end()) continue;
-    const auto hint = nearest(item.key_, known);
-    const Place place{place_.file, item.key_line_, item.key_column_};
-    return error(Code::invalid_argument, place.prefix(), "unknown key ", shown(item.key_),
-                 key_.empty() ? "" : str(" in ", subject()), "; ",
-                 hint.empty() ? str("the keys here are ", known) : str("did you mean '", hint, "'?"));
+    return error(Code::invalid_argument, item.key_place().prefix(), "unknown key ", shown(item.key_),
+                 key_.empty() ? "" : str(" in ", subject()), "; ", hint_of(item.key_, known, "keys"));
+  }
+  return {};
+}
+
+Result<void> Setting::allow_words(const std::vector<std::string>& known) const {
+  TENON_OK(expect(Kind::list));
+  for (const auto& item : items_) {
+    TENON_TRY(word, item.as_text());
+    if (std::ranges::find(known, word) != known.end()) continue;
+    return item.fault("unknown word ", shown(word), " in ", subject(), "; ", hint_of(word, known, "words"));
   }
   return {};
 }

@@ -57,6 +57,8 @@ class TENON_API Setting {
   // The key of a map's value; empty for anything else.
   const std::string& key() const { return key_; }
   const Place& place() const { return place_; }
+  // Where the key stands; that of the value for anything else.
+  Place key_place() const { return key_line_ > 0 ? Place{place_.file, key_line_, key_column_} : place_; }
   // The value of `key`; null when absent or when this is no map. Borrowed from this setting.
   const Setting* find(std::string_view key) const;
 
@@ -86,6 +88,8 @@ class TENON_API Setting {
 
   // A map with no key outside `known`; otherwise an error at the first such key, with the nearest known one.
   Result<void> allow_keys(const std::vector<std::string>& known) const;
+  // The same of the words of a list.
+  Result<void> allow_words(const std::vector<std::string>& known) const;
 
   // An error of this place: "vta.yaml:12:7: <parts>".
   template <class... Parts>

@@ -94,26 +94,38 @@ namespace {
 
 // Wrapping arithmetic, which is defined on unsigned numbers only.
 int64_t wrapped(uint64_t v) { return static_cast<int64_t>(v); }
+// Of a divisor that is not 0.
 int64_t floor_quotient(int64_t a, int64_t b) {
-  if (b == 0) return 0;
   if (b == -1) return wrapped(0 - static_cast<uint64_t>(a));
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 int64_t floor_remainder(int64_t a, int64_t b) {
-  if (b == 0 || b == -1) return 0;
+  if (b == -1) return 0;
   const int64_t r = a % b;
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
 }  // namespace
 
-int64_t IndexCode::run(std::span<const int64_t> values) const {
+std::optional<int64_t> IndexCode::run(std::span<const int64_t> values) const {
   std::array<int64_t, kMaxDepth> stack;
+  uint64_t faults = 0;  // a bit for each place of the stack whose value is made by a division by zero
+  static_assert(kMaxDepth <= 64);
+  const auto fault = [&](size_t place) { return faults >> place & 1; };
+  const auto set_fault = [&](size_t place, uint64_t bit) {
+    faults = (faults & ((uint64_t{1} << place) - 1)) | bit << place;  // places above are free
+  };
   size_t top = 0;
   for (const Step& step : steps_) {
     const auto binary = [&](auto f) {
       --top;
+      if (faults != 0) set_fault(top - 1, fault(top - 1) | fault(top));
       stack[top - 1] = f(stack[top - 1], stack[top]);
+    };
+    const auto divide = [&](auto f) {
+      const bool by_zero = stack[top - 1] == 0;
+      binary([&](int64_t a, int64_t b) { return by_zero ? 0 : f(a, b); });
+      if (by_zero) set_fault(top - 1, 1);
     };
     switch (step.op) {
       case Op::constant: stack[top++] = step.number; break;
@@ -124,19 +136,23 @@ int64_t IndexCode::run(std::span<const int64_t> values) const {
       case Op::multiply:
         binary([](int64_t a, int64_t b) { return wrapped(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); });
         break;
-      case Op::floordiv: binary(floor_quotient); break;
-      case Op::mod: binary(floor_remainder); break;
+      case Op::floordiv: divide(floor_quotient); break;
+      case Op::mod: divide(floor_remainder); break;
       case Op::min: binary([](int64_t a, int64_t b) { return std::min(a, b); }); break;
       case Op::max: binary([](int64_t a, int64_t b) { return std::max(a, b); }); break;
-      case Op::select:
+      case Op::select: {
         top -= 2;
-        stack[top - 1] = stack[top - 1] != 0 ? stack[top] : stack[top + 1];
+        const size_t taken = stack[top - 1] != 0 ? top : top + 1;
+        if (faults != 0) set_fault(top - 1, fault(top - 1) | fault(taken));
+        stack[top - 1] = stack[taken];
         break;
+      }
       case Op::at_least_0: stack[top - 1] = stack[top - 1] >= 0; break;
       case Op::is_0: stack[top - 1] = stack[top - 1] == 0; break;
     }
   }
-  return top == 0 ? 0 : stack[0];
+  if (top == 0) return 0;
+  return faults == 0 ? std::optional(stack[0]) : std::nullopt;
 }
 
 // --- the plan ---
@@ -176,10 +192,11 @@ Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
         plan.parameters_.push_back(symbol);
   plan.map_.reserve(copy.map.size());
   plan.by_.reserve(copy.map.size());
-  std::vector<std::string> names = copy.indices;
-  names.insert(names.end(), plan.parameters_.begin(), plan.parameters_.end());
+  plan.exprs_ = copy.map;
+  plan.names_ = copy.indices;
+  plan.names_.insert(plan.names_.end(), plan.parameters_.begin(), plan.parameters_.end());
   for (const Expr& e : copy.map) {
-    TENON_TRY(code, IndexCode::make(e, names), "the map of '", plan.stage_, "'");
+    TENON_TRY(code, IndexCode::make(e, plan.names_), "the map of '", plan.stage_, "'");
     plan.map_.push_back(std::move(code));
     auto& by = plan.by_.emplace_back();
     by.reserve(copy.indices.size());
@@ -187,7 +204,7 @@ Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
       by.emplace_back();
       const auto step = fixed_step(e, index, copy.indices);
       if (!step) continue;
-      TENON_TRY(step_code, IndexCode::make(*step, names));
+      TENON_TRY(step_code, IndexCode::make(*step, plan.names_));
       by.back() = std::move(step_code);
     }
   }
@@ -226,14 +243,18 @@ Result<void> CopyPlan::run(const BufferView& destination, const BufferView& sour
   if (move_whole(job)) return {};
   job.rows = rank > 0 && destination.dims[job.along].fold <= 0;
   for (size_t j = 0; j < map_.size() && job.rows; ++j) {
-    const std::optional<IndexCode>& step = by_[j][job.along];
-    if (step) job.step[j] = step->run(job.all());
-    job.rows = step && (job.step[j] == 0 || source.dims[j].fold <= 0);
+    const std::optional<IndexCode>& code = by_[j][job.along];
+    const std::optional<int64_t> step = code ? code->run(job.all()) : std::nullopt;
+    job.step[j] = step.value_or(0);
+    job.rows = step && (*step == 0 || source.dims[j].fold <= 0);
   }
   return run_rows(job);
 }
 
-// Where each index of the source moves by fixed steps, and none of them leaves it, no row is looked at by itself.
+// Where each index of the source moves by fixed steps, and none of them leaves it, no row is looked at by itself. This
+// is of numbers what moves_of() (exec/box_moves_internal.hpp) is of expressions when a program is bound, and comes
+// after it: what that could not prove. They have fixed_step() and move_box() in common and no walk, since there every
+// comparison is a proof, and what is beyond the source a box of its own.
 bool CopyPlan::move_whole(Job& job) const {
   const std::span<const DimView> dims = job.destination.dims;
   std::array<BoxDim, kMaxRank> box;
@@ -244,20 +265,21 @@ bool CopyPlan::move_whole(Job& job) const {
   const std::byte* from = job.source.base;
   for (size_t j = 0; j < map_.size(); ++j) {
     const DimView& s = job.source.dims[j];
-    const int64_t at = map_[j].run(job.all());
-    int64_t least = at, most = at;
+    const std::optional<int64_t> at = map_[j].run(job.all());
+    if (!at) return false;
+    int64_t least = *at, most = *at;
     for (size_t d = 0; d < dims.size(); ++d) {
       if (dims[d].extent == 1) continue;
       if (!by_[j][d]) return false;
-      const int64_t step = by_[j][d]->run(job.all());
+      const std::optional<int64_t> step = by_[j][d]->run(job.all());
       int64_t way = 0;
-      if (__builtin_mul_overflow(step, dims[d].extent - 1, &way)) return false;
+      if (!step || __builtin_mul_overflow(*step, dims[d].extent - 1, &way)) return false;
       int64_t& end = way < 0 ? least : most;
       if (__builtin_add_overflow(end, way, &end)) return false;
-      box[d].from_stride += step * s.stride;
+      box[d].from_stride += *step * s.stride;
     }
     if (least < s.min || most > s.max() || (least != most && s.fold > 0)) return false;
-    from += s.place(at) * s.stride;
+    from += s.place(*at) * s.stride;
   }
   move_box(job.destination.base, from, std::span(box).first(dims.size()), element_bytes_);
   return true;
@@ -294,7 +316,9 @@ Result<void> CopyPlan::row(Job& job) const {
   std::array<int64_t, kMaxRank> at{};
   for (size_t j = 0; j < map_.size(); ++j) {
     const DimView& s = job.source.dims[j];
-    at[j] = map_[j].run(job.all());
+    const std::optional<int64_t> index = map_[j].run(job.all());
+    if (!index) return divides_by_zero(job, j);
+    at[j] = *index;
     const int64_t step = job.step[j];
     if (step == 0) {
       if (at[j] < s.min || at[j] > s.max()) to = 0;
@@ -337,11 +361,12 @@ Result<void> CopyPlan::by_element(Job& job) const {
     if (!scalar) job.values[job.along] = job.destination.dims[job.along].min + i;
     const std::byte* source = job.source.base;
     bool inside = true;
-    for (size_t j = 0; j < map_.size() && inside; ++j) {
+    for (size_t j = 0; j < map_.size(); ++j) {
       const DimView& s = job.source.dims[j];
-      const int64_t at = map_[j].run(job.all());
-      inside = at >= s.min && at <= s.max();
-      if (inside) source += s.place(at) * s.stride;
+      const std::optional<int64_t> at = map_[j].run(job.all());
+      if (!at) return divides_by_zero(job, j);
+      inside &= *at >= s.min && *at <= s.max();
+      if (inside) source += s.place(*at) * s.stride;
     }
     if (!inside)
       TENON_OK(pad(job, i, i + 1));
@@ -357,6 +382,15 @@ Result<void> CopyPlan::outside(const Job& job) const {
   for (const DimView& s : job.source.dims) limits += str(limits.empty() ? "" : ", ", s.min, " to ", s.max());
   return error(Code::invalid_argument, "'", stage_, "' at index (", index, ") reads outside of its source, which has ",
                limits, "; pad it, or give more");
+}
+
+// What divides by zero, as Expr::evaluate() says it.
+Result<void> CopyPlan::divides_by_zero(const Job& job, size_t source_dim) const {
+  SymbolValues symbols;
+  for (size_t i = 0; i < names_.size(); ++i) symbols[names_[i]] = job.values[i];
+  const Expr& e = exprs_[source_dim];
+  TENON_OK(e.evaluate(symbols), "the index of dim ", source_dim, " of the source, in '", stage_, "'");
+  return error(Code::invalid_argument, "a divisor in ", e, " leaves the range of a 64-bit integer, in '", stage_, "'");
 }
 
 }  // namespace tenon::program

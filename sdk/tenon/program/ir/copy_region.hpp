@@ -18,8 +18,9 @@ class IndexCode {
  public:
   // `names` are the symbols in the order of their values; any other symbol is an error.
   static Result<IndexCode> make(const Expr& e, std::span<const std::string> names);
-  // Wraps around where the exact value leaves int64. A division by zero gives 0.
-  int64_t run(std::span<const int64_t> values) const;
+  // Wraps around where the exact value leaves int64. Nothing where Expr::evaluate() finds a division by zero: what a
+  // select does not take may divide by anything.
+  std::optional<int64_t> run(std::span<const int64_t> values) const;
 
  private:
   enum class Op : uint8_t { constant, value, add, multiply, floordiv, mod, min, max, select, at_least_0, is_0 };
@@ -48,7 +49,7 @@ class TENON_API CopyPlan {
   // Symbols of the map that are no indices, in the order in which run() takes their values.
   const std::vector<std::string>& parameters() const { return parameters_; }
   // Buffers are cropped to the boxes of the copy; `padding` is null unless a region pads. Takes no heap memory; may be
-  // called from several threads. Fails when an index without padding is outside of the source.
+  // called from several threads. Fails when an index without padding is outside of the source, or divides by zero.
   Result<void> run(const BufferView& destination, const BufferView& source, const BufferView* padding,
                    std::span<const int64_t> parameters) const;
 
@@ -60,11 +61,14 @@ class TENON_API CopyPlan {
   Result<void> by_element(Job& job) const;
   Result<void> pad(Job& job, int64_t from, int64_t to) const;
   Result<void> outside(const Job& job) const;
+  Result<void> divides_by_zero(const Job& job, size_t source_dim) const;
 
   size_t element_bytes_ = 0;
   std::string stage_;
   std::vector<std::string> parameters_;
-  std::vector<IndexCode> map_;  // per dim of the source
+  std::vector<std::string> names_;  // of indices, then of parameters
+  std::vector<Expr> exprs_;         // the map, for errors
+  std::vector<IndexCode> map_;      // per dim of the source
   // per dim of the source and destination: the step, if it is fixed
   std::vector<std::vector<std::optional<IndexCode>>> by_;
   bool pads_ = false;
