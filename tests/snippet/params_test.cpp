@@ -252,6 +252,37 @@ TEST(CallPlan, WhatLiesBetweenOpenPartsIsNotKnown) {
       << "of other tensors all is known";
 }
 
+// Parts of a fold cut a dim that no other split does. Of a tensor whose planes lie one behind the other without the dim
+// that is kept, the step from plane to plane, less its rows, is 0 for whatever extent, but not for a part of the rows.
+TEST(CallPlan, WhatPartsOfFoldsChangeIsNotKnown) {
+  BodyBuilder build("parts", "rkrr");
+  const ValueId x = build.input(0b1111), z = build.input(0b1101), row = build.input(0b1000);
+  build.output(build.reduce("ReduceSum", build.op("Add", {build.op("Add", {x, z}), row})));
+  Body body = build.take();
+  body.dims[0].extent = 19, body.dims[1].extent = 8, body.dims[3].extent = 7;
+  body.dims[2].extent = Expr::symbol("part"), body.dims[2].parted = true;
+  auto kernel = lower(body, {.lanes = 8, .unroll = 1});
+  ASSERT_TRUE(kernel.ok());
+  ASSERT_TRUE(CallPlan::write_known(body, *kernel).ok());
+  const auto plan = CallPlan::make_for_extents(body, *kernel, {19, 8, 3, 7});
+  ASSERT_TRUE(plan.ok()) << plan.error().to_string();
+  const Split split = plan->split_fold(2);
+  std::vector<void*> addresses(4, nullptr);
+  std::vector<int64_t> words(plan->words());
+  int known = 0;
+  for (int64_t chunk = 0; chunk < split.chunks(); ++chunk) {
+    plan->fill(words, addresses, nullptr, split, chunk);
+    for (size_t i = 0; i < words.size(); ++i) {
+      const Param& param = kernel->params[i];
+      known += param.known.has_value();
+      EXPECT_EQ(param.known.value_or(words[i]), words[i])
+          << "param " << i << " of port " << param.port << ", part " << chunk << "\n"
+          << print(*kernel);
+    }
+  }
+  EXPECT_GT(known, 0);
+}
+
 // y[k, n] = x[k, r, n] - the sum over r, or that sum, in whole rows.
 std::pair<Body, LinearKernel> columns(bool again, std::vector<LinearKernel::Blocks::Size> sizes) {
   BodyBuilder build("columns", "krk");

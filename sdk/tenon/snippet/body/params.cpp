@@ -172,9 +172,10 @@ Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel, DimSe
   return {};
 }
 
-// Does it not depend on extents that split() cuts, nor on those of scratch memory, which may be a chunk's?
+// Does it not depend on extents that split() and split_fold() cut, nor on those of scratch memory, which may be a
+// chunk's?
 bool CallPlan::is_same_for_chunks(const Word& word) const {
-  const auto is_whole = [&](int dim) { return dim < 0 || !(splittable_ >> dim & 1); };
+  const auto is_whole = [&](int dim) { return dim < 0 || (dim != parted_dim_ && !(splittable_ >> dim & 1)); };
   const bool of_tensor = word.port < static_cast<int>(tensors_);
   switch (word.kind) {
     case Param::Kind::count: return parted_dim_ < 0;
