@@ -76,7 +76,8 @@ snippet::BoundRules Compiler::bound_rules() const {
   return {.max_ulp = max_ulp,
           .constant_quotient_ulp = 1,
           .contract = contract,
-          .table_error = contract ? kOddTableError : 0};
+          .table_error = contract ? kOddTableError : 0,
+          .moved_powers = true};
 }
 
 }  // namespace tenon::x86

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <random>
 
 #include <tenon/ir/text.hpp>
 #include <tenon/snippet/canonical/canonical.hpp>
@@ -333,6 +334,42 @@ TEST(BodyBounds, ASumMayBeTakenInAnyOrder) {
   const auto nan = bounds_of(kSum, {{INFINITY, 1, -INFINITY, 1}}, {4}, {});
   EXPECT_TRUE(is_within(nan[0], kF32, 0, bits(NAN)));
   EXPECT_FALSE(is_within(nan[0], kF32, 0, bits(INFINITY)));
+}
+
+// e^(x - m) as e^(x - g) e^(g - m), both correctly rounded: up to 1.5 units of the argument off, which are many of the
+// result, as far as the rule lets it be, and hardly farther.
+TEST(BodyBounds, PowersMayBeMovedToTheGreatest) {
+  constexpr unsigned kSeed = 20261128;
+  const char* const kPower = R"(graph @g(%x: f32[3]) -> %y {
+  %y = snippet.Subgraph %x ((%0: f32[3]) -> %4 {
+    %1 = Constant {value = dense<i64[1]: 0>} : i64[1]
+    %2 = ReduceMax %0, %1 {keepdims = 1} : f32[1]
+    %3 = Sub %0, %2 : f32[3]
+    %4 = Exp %3 : f32[3]
+  }) : f32[3]
+})";
+  std::mt19937 random(kSeed);
+  std::uniform_real_distribution<float> any(-30, 30);
+  const auto power = [](float x) { return static_cast<float>(std::exp(static_cast<double>(x))); };
+  const BoundRules plain{.max_ulp = [](const Body&, const BodyNode& node) { return node.op == "Exp" ? 1.0 : 0.0; }};
+  BoundRules moved = plain;
+  moved.moved_powers = true;
+  int beyond_plain = 0;
+  for (int i = 0; i < 2000; ++i) {
+    float x = any(random), g = any(random), m = any(random);
+    if (x > g) std::swap(x, g);
+    if (g > m) std::swap(g, m);
+    if (x > g) std::swap(x, g);
+    SCOPED_TRACE(str("seed ", kSeed, ": ", x, " ", g, " ", m));
+    const float made = power(x - g) * power(g - m);
+    const auto allowed = bounds_of(kPower, {{x, g, m}}, {3}, moved);
+    EXPECT_TRUE(is_within(allowed[0], kF32, 0, bits(made)));
+    const float off = 4 * (std::nextafterf(m - x, INFINITY) - (m - x)) + 8 * 0x1p-23f;
+    EXPECT_FALSE(is_within(allowed[0], kF32, 0, bits(made * (1 + 3 * off))));
+    beyond_plain += !is_within(bounds_of(kPower, {{x, g, m}}, {3}, plain)[0], kF32, 0, bits(made));
+    EXPECT_TRUE(is_within(allowed[0], kF32, 2, bits(1)));
+  }
+  EXPECT_GT(beyond_plain, 0);
 }
 
 TEST(BodyBounds, TheReferenceMayLeaveRoundingsOut) {

@@ -2,6 +2,8 @@
 #include <tenon/snippet/body/body_bounds.hpp>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <ranges>
@@ -102,7 +104,30 @@ class Fold {
 };
 
 const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kNeg("Neg"), kSum("ReduceSum"), kScalar("Scalar"),
-    kErf("Erf"), kTanh("Tanh");
+    kErf("Erf"), kTanh("Tanh"), kExp("Exp"), kGreatest("ReduceMax");
+
+// Ends so many numbers farther out. Half a unit in the last place of each of three arguments, the two of a product and
+// that of the power itself, is one and a half; below a power of two numbers are twice as dense.
+constexpr int kStepsOfMoved = 3;
+Bounds moved(Bounds argument) {
+  for (size_t i = 0; i < argument.size(); ++i) {
+    const auto out = [&](uint64_t& bits, float towards) {
+      auto x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+      if (!std::isfinite(x)) return;
+      for (int step = 0; step < kStepsOfMoved; ++step) x = std::nextafter(x, towards);
+      bits = std::bit_cast<uint32_t>(x);
+    };
+    // 0 is the difference of what is the greatest: nothing is rounded.
+    const bool is_zero = real_of(kF32, argument.low[i]) == 0 && real_of(kF32, argument.high[i]) == 0;
+    if (argument.open[i] || is_zero) continue;
+    out(argument.low[i], -std::numeric_limits<float>::infinity());
+    out(argument.high[i], std::numeric_limits<float>::infinity());
+  }
+  return argument;
+}
+// Of a product of two functions: mantissas that are just above 1 and just below 2 bring the units of one twice, and
+// rounding it half a unit.
+double units_of_moved(double units) { return 3 * units + 0.5; }
 
 // Which Erf and Tanh of a body may be tables, and the polynomials that their arguments are of one value.
 class Tables {
@@ -208,7 +233,8 @@ class Walk {
         multiplied_(body.values.size(), 0),
         constant_(body.values.size(), 0),
         levels_(body.values.size(), 0),
-        gated_(body.values.size(), 0) {
+        gated_(body.values.size(), 0),
+        moved_(body.values.size(), 0) {
     for (const BodyNode& node : body.nodes | std::views::reverse) {
       constant_[static_cast<size_t>(node.result)] = node.op == kScalar;
       const bool passes_on = node.op == kNeg && added_[static_cast<size_t>(node.result)];
@@ -218,6 +244,7 @@ class Walk {
         for (const ValueId id : node.operands) multiplied_[static_cast<size_t>(id)] = 1;
     }
     for (const BodyNode& node : body.nodes) note_gate(node);
+    if (rules.moved_powers && !rules.in_any_precision) note_moved();
   }
 
   Result<std::vector<Bounds>> run(std::span<const void* const> inputs) {
@@ -270,6 +297,17 @@ class Walk {
     gated_[result] = (sum && any(levels_)) || ((by_constant || node.op == kMul) && any(gated_));
   }
 
+  // Powers of f32 less the greatest.
+  void note_moved() {
+    std::vector<char> greatest(moved_.size(), 0), less(moved_.size(), 0);
+    for (const BodyNode& node : body_.nodes) {
+      const auto result = static_cast<size_t>(node.result);
+      greatest[result] = node.op == kGreatest;
+      less[result] = node.op == kSub && greatest[static_cast<size_t>(node.operands[1])] != 0;
+      moved_[result] = node.op == kExp && lane(node.result) == kF32 && less[static_cast<size_t>(node.operands[0])] != 0;
+    }
+  }
+
   Result<Bounds> make(const BodyNode& node) {
     if (node.op == "Scalar") {
       const auto bits = static_cast<uint64_t>(*node.attributes.find("bits")->get_if<int64_t>());
@@ -285,6 +323,10 @@ class Walk {
     }
     std::vector<Bounds> operands;
     for (const ValueId id : node.operands) operands.push_back(spread(at(id), id, varies(node.result)));
+    if (moved_[static_cast<size_t>(node.result)]) {
+      operands[0] = moved(std::move(operands[0]));
+      lane_rules.max_ulp = units_of_moved(lane_rules.max_ulp);
+    }
     return make(node, operands, lane_rules);
   }
   Result<Bounds> make(const BodyNode& node, const std::vector<Bounds>& operands, const LaneRules& lane_rules) {
@@ -382,6 +424,7 @@ class Walk {
   std::vector<char> constant_;                // values that are alike everywhere, known when code is made
   std::vector<char> levels_;                  // Erf and Tanh, negated and times constants
   std::vector<char> gated_;                   // sums of these and constants that are multiplied, and their products
+  std::vector<char> moved_;                   // powers that may be products of two
 };
 
 }  // namespace

@@ -62,6 +62,9 @@ struct BoundRules {
   double constant_quotient_ulp = 0;  // of a Div by a Scalar, at least
   bool contract = false;             // what is only added, and sums with erf or tanh, may skip their rounding
   double table_error = 0;            // E of tables above; 0: there are none
+  // Powers e^(x - m), m the greatest x, may be products e^(x - g) e^(g - m), g the greatest so far, as where two sweeps
+  // are one. So there are two functions, each off by its units, and both arguments are rounded.
+  bool moved_powers = false;
   // Any operator of the body may skip it, as evaluators do that compute a whole operator of the graph in f64: what the
   // reference may make of the body. Functions are off by one unit at least.
   bool in_any_precision = false;
