@@ -210,17 +210,6 @@ Result<std::unique_ptr<TargetBackend>> create_backend(TargetDescription descript
     return error(Code::invalid_argument, "target ", description.name,
                  " states neither avx2 nor avx512f among its features; ", "plugin x86 makes code for these");
   }
-  TENON_OK(description.allow_names("memories", {"host", "l3", "l2", "l1"}));
-  TENON_OK(description.allow_names("registers", {"vector", "mask", "general"}));
-  if (!description.driver.empty())
-    return error(Code::invalid_argument, "target ", description.name, " states the driver ", quote(description.driver),
-                 "; plugin x86 has none, so leave it out");
-  if (!description.has_feature("avx2") && !description.has_feature("avx512f")) {
-    return error(Code::invalid_argument, "target ", description.name,
-                 " states neither avx2 nor avx512f among its features; ", "plugin x86 makes code for these");
-  }
-  TENON_OK(description.allow_names(
-      "features", {"avx", "avx2", "fma", "f16c", "bmi2", "avx512f", "avx512bw", "avx512dq", "avx512vl"}));
   TENON_OK(register_pool(description));
   TENON_TRY(options, Options::of(description), "the options of target ", description.name);
   TENON_TRY(table, jitter_table());

@@ -193,6 +193,19 @@ TEST_F(X86Backend, BadDescriptionsAreErrors) {
   TargetDescription wrong = machine();
   wrong.options.add("fuse", Setting::word("maybe"));
   EXPECT_THAT(create_backend(wrong).error().to_string(), HasSubstr("fuse"));
+  TargetDescription misspelt = machine();
+  misspelt.memories.push_back({.name = "l22"});
+  EXPECT_THAT(create_backend(misspelt).error().to_string(), HasSubstr("did you mean 'l2'?"));
+  TargetDescription driven = machine();
+  driven.driver = "cuda";
+  EXPECT_THAT(create_backend(driven).error().to_string(), HasSubstr("plugin x86 has none"));
+}
+
+// What a processor has besides is no mistake.
+TEST_F(X86Backend, DescriptionsMayListOtherFeatures) {
+  TargetDescription more = machine();
+  more.features.push_back("avx512_vnni");
+  EXPECT_TRUE(create_backend(more).ok());
 }
 
 }  // namespace
