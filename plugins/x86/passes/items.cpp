@@ -213,10 +213,6 @@ class ItemStager {
   std::map<size_t, std::vector<Instruction>> made_;  // that come before instructions
 };
 
-}  // namespace
-
-namespace {
-
 // Rows that are folded and begin anywhere, each of which stores parts of lines: what they become is staged, row behind
 // row, and goes out by whole lines, wherever these begin and end.
 //

@@ -50,6 +50,8 @@ struct TENON_API MeasuredReport {
   };
   // the first one is that of auto_schedule(); from there on the cheapest predicted first
   std::vector<Candidate> candidates;
+  // Of those that ran to the end the one with the least part of each round, in the median: another may have smaller
+  // `seconds`, which others of the machine were in.
   size_t chosen = 0;
   bool from_files = false;  // nothing has run
   std::string to_string() const;
