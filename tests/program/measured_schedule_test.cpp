@@ -206,11 +206,14 @@ TEST_F(MeasuredSchedule, RunsAreBounded) {
   EXPECT_LE(most(), 7);
   EXPECT_TRUE(std::ranges::any_of(report->candidates, [](const auto& c) { return c.runs == 1; }))
       << report->to_string();
-  seconds_ = [](int64_t) { return 1e-3; };
+  seconds_ = [](int64_t) { return 0.0; };  // none falls behind
   options_.seconds = 0;
-  report = schedule();
-  ASSERT_TRUE(report.ok()) << report.error().to_string();
-  EXPECT_EQ(most(), 1) << "a round is always run";
+  for (const int fewest : {0, 1, 3, 9}) {
+    options_.fewest_rounds = fewest;
+    report = schedule();
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_EQ(most(), std::clamp(fewest, 1, options_.rounds)) << "a round is always run";
+  }
 }
 
 TEST_F(MeasuredSchedule, ARunThatWasDisturbedDoesNotCount) {

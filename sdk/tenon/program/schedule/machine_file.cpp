@@ -15,7 +15,7 @@ namespace tenon::program {
 
 namespace {
 
-constexpr std::string_view kMachineMagic = "tenon-machine 9";
+constexpr std::string_view kMachineMagic = "tenon-machine 10";
 constexpr std::string_view kMeasurement = "measurement\t";
 // Of what others only make slower, that part of the values is better than what counts.
 constexpr double kBetter = 0.25;

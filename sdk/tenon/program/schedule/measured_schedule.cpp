@@ -147,7 +147,7 @@ class Measurement {
     std::mt19937 random(kOrderSeed);
     const double begin = now();
     for (int round = 0; round < options_.rounds && left.size() > 1; ++round) {
-      if (round > 0 && now() - begin >= options_.seconds) break;
+      if (round >= std::max(options_.fewest_rounds, 1) && now() - begin >= options_.seconds) break;
       std::ranges::shuffle(left, random);
       for (Contender* c : left) TENON_OK(time(*c, memory));
       drop_the_hopeless(left, round);
