@@ -189,6 +189,37 @@ TEST_P(Bytes, BesideOtherLanes) {
         << body;
 }
 
+// Of four vectors' comparisons one mask, where what is chosen counts by its low bytes alone and no more is packed for
+// it.
+TEST_P(Bytes, ChosenByOtherLanes) {
+  const auto text = [](const std::string& w, int64_t n, const std::string& body) {
+    return str("graph @g(%x: i8[", n, "], %w: ", w, "[", n, "]) -> %y {\n%k = Constant {value = dense<i8[]: 7>}\n",
+               "%l = Constant {value = dense<", w, "[]: 9>}\n", body, "\n}");
+  };
+  const char* const kBodies[] = {
+      "%c = LessOrEqual %w, %l\n%m = Constant {value = dense<i32[]: 300>}\n%d = Where %c, %m, %w\n%e = Cast %d {to = "
+      "type<i8[*]>}\n%f = Cast %w {to = type<i8[*]>}\n%g = "
+      "Max %e, %k\n%y = Min %g, %f",
+      "%c = Less %w, %l\n%a = Add %x, %k\n%b = Where %c, %a, %x\n%y = Max %b, %k",
+      "%c = Less %w, %l\n%d = Greater %x, %k\n%e = Where %c, %x, %k\n%f = Add %e, %x\n%y = Where %d, %e, %f",
+  };
+  std::mt19937 random(4);
+  for (const char* element : {"i32", "f32"})
+    for (const char* body : kBodies) {
+      if (std::string_view(element) == "f32" && body == kBodies[0]) continue;
+      const std::string long_one = text(element, 4096, body);
+      EXPECT_EQ(count(long_one, "PackMask"), 1) << long_one;
+      EXPECT_GE(count(long_one, "WhereBytes"), 1) << long_one;
+      EXPECT_EQ(count(long_one, "LessOrEqual"), GetParam() == Isa::avx2 ? 0 : body == kBodies[0] ? 4 : 0) << long_one;
+      for (const int64_t n : {int64_t{1}, vector() - 1, vector(), 3 * vector() + 5}) {
+        const Tensor x = tenon::testing::random_tensor(random, kI8, {n}, -128, 127);
+        const Tensor w = tenon::testing::random_tensor(random, *ElementType::parse(element), {n}, -20, 40);
+        expect_exact(text(element, n, body), {Datum(x), Datum(w)});
+        if (HasFatalFailure()) return;
+      }
+    }
+}
+
 // What is clamped before it is converted needs no more: NaN is 0 all the same, whoever reads it.
 // On avx2 these want more registers than there are, and are faster than four vectors of 32 bits all the same.
 TEST_P(Bytes, ThatSpill) {
