@@ -144,7 +144,7 @@ TEST_P(Memory, OneLaneIsLoadedAndStored) {
 }
 
 // As many lanes as the code says: no byte beside them.
-TEST_P(Memory, KnownNumbersOfLanesAreStored) {
+TEST_P(Memory, KnownNumbersOfLanesAreLoadedAndStored) {
   constexpr uint64_t kSeed = 11;
   std::mt19937_64 random(kSeed);
   for (const ElementType element : kElements) {
@@ -156,15 +156,14 @@ TEST_P(Memory, KnownNumbersOfLanesAreStored) {
       const RegisterId number = b.general(), mask = b.lanes(kBool);
       b.add("Number", {}, {number}, {{"value", count}});
       b.add("FirstLanes", {number}, {mask}, {{"count", count}});
-      b.at(b.add("Load", {}, {value}), {element, x}, Lanes::full);
+      b.at(b.add("Load", {mask, number}, {value}, {{"count", count}}), {element, x}, Lanes::partial);
       b.at(b.add("Store", {value, mask, number}, {}, {{"count", count}}), {element, y}, Lanes::partial);
       const auto code = b.code();
       ASSERT_NE(code, nullptr);
       for (const GuardAt guard : {GuardAt::end, GuardAt::begin}) {
         const auto bytes = [&](int64_t n) { return static_cast<size_t>(n * element.bits() / 8); };
-        Guarded<std::byte> from(bytes(GetParam().lanes), guard), to(bytes(count), guard);
-        for (int64_t i = 0; i < GetParam().lanes; ++i)
-          store_bits(from.data(), element.bits(), i, random_bits(element, random));
+        Guarded<std::byte> from(bytes(count), guard), to(bytes(count), guard);
+        for (int64_t i = 0; i < count; ++i) store_bits(from.data(), element.bits(), i, random_bits(element, random));
         const int64_t params[] = {reinterpret_cast<int64_t>(from.data()), reinterpret_cast<int64_t>(to.data())};
         code->function()(params);
         for (int64_t i = 0; i < count; ++i) {
