@@ -242,6 +242,18 @@ TEST_P(Bytes, ThatSpill) {
   }
 }
 
+// Beside much else, and with what it costs to bring bytes of 32-bit lanes side by side for each store.
+TEST_P(Bytes, ThatSpillBesideFloats) {
+  const std::string text =
+      "graph @g(%x: f32[N]) -> %y {\n%c = Constant {value = dense<f32[]: 0.55>}\n"
+      "%h = Constant {value = dense<f32[]: 0.5>}\n%k = Constant {value = dense<i8[]: 1>}\n%a = Mul %x, %c\n%b = Neg "
+      "%a\n%d = Relu %b\n%e = Abs %a\n%f = Add %e, %h\n%g = Div %d, %f\n%i = Mul %g, %b\n%j = Cast %i {to = "
+      "type<i32[*]>}\n%l = Cast %j {to = type<i8[*]>}\n%m = Greater %l, %k\n%n = Cast %g {to = type<i8[*]>}\n%y = "
+      "Where "
+      "%m, %l, %n\n}";
+  EXPECT_EQ(count(text, "StoreBytes"), 1);
+}
+
 TEST_P(Bytes, FloatsThatNoByteHolds) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> numbers{0,    -0.0f, 0.9f,   -0.9f,  1,     -1,    127,    127.9f, 128,    -128,  -128.9f,
