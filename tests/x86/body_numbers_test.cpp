@@ -124,6 +124,9 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "type<i32[*]>}",
       "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Abs %b\n%d = Relu %c\n%y = Max %d, %x",
       "%a = Cast %x {to = type<i8[*]>}\n%y = Cast %a {to = type<i32[*]>}",
+      "%a = Floor %x\n%b = Mul %a, %a\n%c = Sub %b, %k\n%y = Ceil %c",
+      "%a = Cast %x {to = type<i32[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Round %z\n%d = Add %b, %c\n%y = Floor "
+      "%d",
       // One more than a narrow type holds, above and below.
       "%w = Constant {value = dense<f32[]: 128>}\n%a = Clip %x, %o, %w\n%y = Cast %a {to = type<i32[*]>}",
       "%w = Constant {value = dense<f32[]: 32768>}\n%a = Clip %x, %o, %w\n%y = Cast %a {to = type<i32[*]>}",
@@ -390,6 +393,12 @@ TEST(BodyNumbersOfGraphs, Identities) {
   EXPECT_EQ(nodes(of("%a = Max %x, %z\n%c = LessOrEqual %x, %a\n%y = Where %c, %i, %j"), "Where"), 1) << "not of NaN";
   // Signs.
   EXPECT_EQ(nodes(of("%a = Neg %x\n%f = Mul %a, %k\n%c = Neg %f\n%d = Abs %c\n%y = Sub %z, %d"), "Neg"), 0);
+  // What has no fraction.
+  const auto floors = [&](const std::string& operators) { return nodes(of(operators), "Floor"); };
+  EXPECT_EQ(floors("%a = Cast %b {to = type<f32[*]>}\n%c = Mul %a, %k\n%d = Max %c, %o\n%y = Floor %d"), 0);
+  EXPECT_EQ(floors("%a = Ceil %x\n%c = Sub %a, %k\n%d = Less %x, %k\n%f = Where %d, %c, %o\n%y = Floor %f"), 0);
+  EXPECT_EQ(floors("%a = Ceil %x\n%c = Add %a, %z\n%y = Floor %c"), 1);
+  EXPECT_EQ(floors("%h = Constant {value = dense<f32[]: 0.5>}\n%a = Floor %x\n%c = Mul %a, %h\n%y = Floor %c"), 2);
   // Sums.
   EXPECT_EQ(count("%a = Add %i, %j\n%c = Sub %a, %i\n%y = Neg %c"), 1u);
   EXPECT_EQ(count("%a = Add %i, %two\n%c = Add %a, %j\n%d = Sub %c, %i\n%y = Max %d, %j"), 3u) << "j + 2";

@@ -189,6 +189,37 @@ TEST_P(Bytes, BesideOtherLanes) {
         << body;
 }
 
+// Of four vectors' comparisons one mask, where what is chosen counts by its low bytes alone and no more is packed for
+// it.
+TEST_P(Bytes, ChosenByOtherLanes) {
+  const auto text = [](const std::string& w, int64_t n, const std::string& body) {
+    return str("graph @g(%x: i8[", n, "], %w: ", w, "[", n, "]) -> %y {\n%k = Constant {value = dense<i8[]: 7>}\n",
+               "%l = Constant {value = dense<", w, "[]: 9>}\n", body, "\n}");
+  };
+  const char* const kBodies[] = {
+      "%c = LessOrEqual %w, %l\n%m = Constant {value = dense<i32[]: 300>}\n%d = Where %c, %m, %w\n%e = Cast %d {to = "
+      "type<i8[*]>}\n%f = Cast %w {to = type<i8[*]>}\n%g = "
+      "Max %e, %k\n%y = Min %g, %f",
+      "%c = Less %w, %l\n%a = Add %x, %k\n%b = Where %c, %a, %x\n%y = Max %b, %k",
+      "%c = Less %w, %l\n%d = Greater %x, %k\n%e = Where %c, %x, %k\n%f = Add %e, %x\n%y = Where %d, %e, %f",
+  };
+  std::mt19937 random(4);
+  for (const char* element : {"i32", "f32"})
+    for (const char* body : kBodies) {
+      if (std::string_view(element) == "f32" && body == kBodies[0]) continue;
+      const std::string long_one = text(element, 4096, body);
+      EXPECT_EQ(count(long_one, "PackMask"), 1) << long_one;
+      EXPECT_GE(count(long_one, "WhereBytes"), 1) << long_one;
+      EXPECT_EQ(count(long_one, "LessOrEqual"), GetParam() == Isa::avx2 ? 0 : body == kBodies[0] ? 4 : 0) << long_one;
+      for (const int64_t n : {int64_t{1}, vector() - 1, vector(), 3 * vector() + 5}) {
+        const Tensor x = tenon::testing::random_tensor(random, kI8, {n}, -128, 127);
+        const Tensor w = tenon::testing::random_tensor(random, *ElementType::parse(element), {n}, -20, 40);
+        expect_exact(text(element, n, body), {Datum(x), Datum(w)});
+        if (HasFatalFailure()) return;
+      }
+    }
+}
+
 // What is clamped before it is converted needs no more: NaN is 0 all the same, whoever reads it.
 // On avx2 these want more registers than there are, and are faster than four vectors of 32 bits all the same.
 TEST_P(Bytes, ThatSpill) {
@@ -209,6 +240,18 @@ TEST_P(Bytes, ThatSpill) {
     s.set_double(0, number);
     expect_exact(text, {Datum(x), Datum(v), Datum(s)});
   }
+}
+
+// Beside much else, and with what it costs to bring bytes of 32-bit lanes side by side for each store.
+TEST_P(Bytes, ThatSpillBesideFloats) {
+  const std::string text =
+      "graph @g(%x: f32[N]) -> %y {\n%c = Constant {value = dense<f32[]: 0.55>}\n"
+      "%h = Constant {value = dense<f32[]: 0.5>}\n%k = Constant {value = dense<i8[]: 1>}\n%a = Mul %x, %c\n%b = Neg "
+      "%a\n%d = Relu %b\n%e = Abs %a\n%f = Add %e, %h\n%g = Div %d, %f\n%i = Mul %g, %b\n%j = Cast %i {to = "
+      "type<i32[*]>}\n%l = Cast %j {to = type<i8[*]>}\n%m = Greater %l, %k\n%n = Cast %g {to = type<i8[*]>}\n%y = "
+      "Where "
+      "%m, %l, %n\n}";
+  EXPECT_EQ(count(text, "StoreBytes"), 1);
 }
 
 TEST_P(Bytes, FloatsThatNoByteHolds) {

@@ -146,8 +146,9 @@ const ExactCase* find_exact(std::string_view op) {
 // Those of passes: bytes_test.cpp, passes_test.cpp, passes_quotients_test.cpp.
 bool of_a_pass(std::string_view op) {
   return op.ends_with("Bytes") || op.starts_with("UnpackBytes") || op == "SpreadByte" || op == "SpreadMask" ||
-         op == "ConvertInRange" || op == "RoundInRange" || op == "ClampLowOfNaN" || op == "OddDivisor" ||
-         op == "DivStanding" || op == "MulByPower" || op == "SqrtByProducts" || op == "Keep" || op == "Drop";
+         op == "PackMask" || op == "ConvertInRange" || op == "RoundInRange" || op == "ClampLowOfNaN" ||
+         op == "OddDivisor" || op == "DivStanding" || op == "MulByPower" || op == "SqrtByProducts" || op == "Keep" ||
+         op == "Drop";
 }
 // Those of several vectors: emitters_in_turn_test.cpp; tabulated_test.cpp.
 bool has_own_test(std::string_view op) {

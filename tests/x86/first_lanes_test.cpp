@@ -142,16 +142,22 @@ TEST(MarkedFolds, AreOfLanesThatChangeNothing) {
   EXPECT_FALSE(first(parsed("Max", 0, "loaded")));
 }
 
-TEST(MarkedStores, SayHowManyLanesTheyHave) {
+TEST(MarkedLoadsAndStores, SayHowManyLanesTheyHave) {
   for (const bool known : {true, false}) {
     KernelBuilder b{Isa::avx2, 8};
     const RegisterId x = b.parameter(0), number = known ? b.general() : b.parameter(1), mask = b.lanes(kBool),
-                     value = b.lanes(kF32);
+                     value = b.lanes(kF32), half = b.lanes(kF32);
     if (known) b.add("Number", {}, {number}, {{"value", 3}});
     b.add("FirstLanes", {number}, {mask});
     b.at(b.add("Load", {mask, number}, {value}), {kF32, x}, Lanes::partial);
+    b.at(b.add("Load", {mask, number}, {half}), {kF16, x}, Lanes::partial);
     b.at(b.add("Store", {value, mask, number}, {}), {kF32, x}, Lanes::partial);
     mark_first_lanes(b.kernel);
+    for (const snippet::Instruction& one : b.kernel.body) {
+      if (one.op != Name("Load")) continue;
+      EXPECT_EQ(one.attributes.find("count") != nullptr, known && one.memory->element == kF16)
+          << "of 32 bits there are masks: " << print(b.kernel);
+    }
     const Attribute* count = b.kernel.body.back().attributes.find("count");
     ASSERT_EQ(count != nullptr, known) << print(b.kernel);
     if (known) {

@@ -6,6 +6,7 @@
 
 #include <tenon/tensor/numeric.hpp>
 
+#include "x86/assembly/listing.hpp"
 #include "x86/kernel_support.hpp"
 
 namespace tenon::x86::testing {
@@ -144,7 +145,7 @@ TEST_P(Memory, OneLaneIsLoadedAndStored) {
 }
 
 // As many lanes as the code says: no byte beside them.
-TEST_P(Memory, KnownNumbersOfLanesAreStored) {
+TEST_P(Memory, KnownNumbersOfLanesAreLoadedAndStored) {
   constexpr uint64_t kSeed = 11;
   std::mt19937_64 random(kSeed);
   for (const ElementType element : kElements) {
@@ -156,15 +157,14 @@ TEST_P(Memory, KnownNumbersOfLanesAreStored) {
       const RegisterId number = b.general(), mask = b.lanes(kBool);
       b.add("Number", {}, {number}, {{"value", count}});
       b.add("FirstLanes", {number}, {mask}, {{"count", count}});
-      b.at(b.add("Load", {}, {value}), {element, x}, Lanes::full);
+      b.at(b.add("Load", {mask, number}, {value}, {{"count", count}}), {element, x}, Lanes::partial);
       b.at(b.add("Store", {value, mask, number}, {}, {{"count", count}}), {element, y}, Lanes::partial);
       const auto code = b.code();
       ASSERT_NE(code, nullptr);
       for (const GuardAt guard : {GuardAt::end, GuardAt::begin}) {
         const auto bytes = [&](int64_t n) { return static_cast<size_t>(n * element.bits() / 8); };
-        Guarded<std::byte> from(bytes(GetParam().lanes), guard), to(bytes(count), guard);
-        for (int64_t i = 0; i < GetParam().lanes; ++i)
-          store_bits(from.data(), element.bits(), i, random_bits(element, random));
+        Guarded<std::byte> from(bytes(count), guard), to(bytes(count), guard);
+        for (int64_t i = 0; i < count; ++i) store_bits(from.data(), element.bits(), i, random_bits(element, random));
         const int64_t params[] = {reinterpret_cast<int64_t>(from.data()), reinterpret_cast<int64_t>(to.data())};
         code->function()(params);
         for (int64_t i = 0; i < count; ++i) {
@@ -174,6 +174,31 @@ TEST_P(Memory, KnownNumbersOfLanesAreStored) {
       }
     }
   }
+}
+
+// Lanes that memory does not take are not packed: avx2 brings the upper four down for more than four alone.
+TEST(MemoryOfFew, PacksWhatMemoryTakes) {
+  const auto moves = [](Lanes touched, int64_t count) {
+    KernelBuilder b(Isa::avx2, 8);
+    const RegisterId x = b.parameter(0), y = b.parameter(1), value = b.lanes(kI32);
+    const RegisterId number = b.general(), mask = b.lanes(kBool);
+    b.add("Number", {}, {number}, {{"value", count}});
+    b.add("FirstLanes", {number}, {mask}, {{"count", count}});
+    b.at(b.add("Load", {}, {value}), {kI32, x}, Lanes::full);
+    if (touched == Lanes::one)
+      b.at(b.add("Store", {value}, {}), {kI8, y, -1}, touched);
+    else
+      b.at(b.add("Store", {value, mask, number}, {}, {{"count", count}}), {kI8, y}, touched);
+    const auto code = b.code();
+    if (!code) return std::pair(-1, -1);
+    const std::string text = listing(code->object());
+    const auto has = [&](const char* name) { return static_cast<int>(text.find(name) != text.npos); };
+    return std::pair(has("vpshufb"), has("vextracti128"));
+  };
+  if (!machine_has(Isa::avx2)) GTEST_SKIP() << "this machine has no avx2";
+  EXPECT_EQ(moves(Lanes::one, 1), std::pair(0, 0));
+  EXPECT_EQ(moves(Lanes::partial, 4), std::pair(1, 0));
+  EXPECT_EQ(moves(Lanes::partial, 5), std::pair(1, 1));
 }
 
 // All of bf16's and f16's inputs that matter: each upper half with each kind of rest.

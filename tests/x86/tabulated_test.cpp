@@ -155,6 +155,16 @@ TEST(TabulatedFunctions, GatesLieWithinTheStatedDistance) {
   EXPECT_GE(checked, 3 * 12 * machine_isas().size());
 }
 
+// The first interval is the half above 0, and what f lacks at the end is no power's business.
+TEST(TabulatedFunctions, TablesHaveNoMorePowersThanTheWidestIntervalTakes) {
+  const OddFunction by_erf{Outer::erf, {std::numbers::sqrt2_v<float> / 2}};
+  const OddFunction by_tanh{Outer::tanh, {0.7978846f, 0.7978846f * 0.044715f}};
+  EXPECT_EQ(odd_table(by_erf, Isa::avx2)->powers(), 7u);
+  EXPECT_EQ(odd_table(by_tanh, Isa::avx2)->powers(), 7u);
+  EXPECT_EQ(odd_table(by_erf, Isa::avx512)->powers(), 6u);
+  EXPECT_EQ(odd_table(by_tanh, Isa::avx512)->powers(), 6u);
+}
+
 TEST(TabulatedFunctions, ThereIsNoTableWhereItWouldBeLongOrOutOfBounds) {
   for (const Isa isa : {Isa::avx2, Isa::avx512}) {
     EXPECT_FALSE(odd_table({Outer::tanh, {1}}, isa)) << "even intervals up to 9 are too wide for so few powers";

@@ -16,7 +16,7 @@ void when_bit(X86Context& c, const Reg64& count, int bit, Then then) {
 }
 
 // to = the `bytes` bytes at `pointer`, zero-extended.
-void load_bytes(X86Context& c, const Reg64& to, const Reg64& pointer, int bytes) {
+void load_general(X86Context& c, const Reg64& to, const Reg64& pointer, int bytes) {
   auto& g = c.gen();
   switch (bytes) {
     case 1: return g.movzx(to.cvt32(), g.byte[pointer]);
@@ -50,11 +50,11 @@ void load_few(X86Context& c, const Xbyak::Xmm& out, const codegen::EmitAddress& 
   g.xor_(bits.cvt32(), bits.cvt32());
   when_bit(c, count, 1, [&] {
     g.sub(pointer, size);
-    load_bytes(c, bits, pointer, size);
+    load_general(c, bits, pointer, size);
   });
   when_bit(c, count, 2, [&] {
     g.sub(pointer, 2 * size);
-    load_bytes(c, other, pointer, 2 * size);
+    load_general(c, other, pointer, 2 * size);
     g.shl(bits, 16 * size);
     g.or_(bits, other);
   });
@@ -62,7 +62,7 @@ void load_few(X86Context& c, const Xbyak::Xmm& out, const codegen::EmitAddress& 
   if (most > 4) {
     when_bit(c, count, 4, [&] {
       g.sub(pointer, 4 * size);
-      load_bytes(c, other, pointer, 4 * size);
+      load_general(c, other, pointer, 4 * size);
       if (size == 2) {
         g.vmovq(out, other);
         return g.vpinsrq(out, out, bits, 1);
@@ -72,6 +72,26 @@ void load_few(X86Context& c, const Xbyak::Xmm& out, const codegen::EmitAddress& 
     });
   }
   if (size == 1) g.vmovq(out, bits);
+}
+
+void load_bytes(X86Context& c, const Xbyak::Xmm& out, const codegen::EmitAddress& memory, int bytes) {
+  auto& g = c.gen();
+  int place = bytes & 8 ? 8 : bytes & 4;
+  switch (place) {
+    case 8: g.vmovq(out, c.address(memory)); break;
+    case 4: g.vmovd(out, c.address(memory)); break;
+    default: g.vpxor(out, out, out);
+  }
+  for (int size = 4; size > 0; size /= 2) {
+    if (((bytes - place) & size) == 0) continue;
+    const Xbyak::Address from = c.address(memory, place);
+    switch (size) {
+      case 4: g.vpinsrd(out, out, from, static_cast<uint8_t>(place / 4)); break;
+      case 2: g.vpinsrw(out, out, from, static_cast<uint8_t>(place / 2)); break;
+      default: g.vpinsrb(out, out, from, static_cast<uint8_t>(place));
+    }
+    place += size;
+  }
 }
 
 void store_few(X86Context& c, const codegen::EmitAddress& memory, const Xbyak::Xmm& in, const Reg64& count, int most,

@@ -13,6 +13,8 @@ struct PartialRegisters {
 // out (16 bytes) = the first `count` elements of `memory`, zero behind them. 0 <= count < 8; `most` is its bound.
 void load_few(X86Context& context, const Xbyak::Xmm& out, const codegen::EmitAddress& memory, const Xbyak::Reg64& count,
               int most, const PartialRegisters& scratch);
+// out (16 bytes) = the first `bytes` bytes of `memory`, 1 to 15, zero behind them.
+void load_bytes(X86Context& context, const Xbyak::Xmm& out, const codegen::EmitAddress& memory, int bytes);
 // The first `count` elements of 1 or 2 bytes of `in`, which is destroyed, to `memory`. `other` is not used.
 void store_few(X86Context& context, const codegen::EmitAddress& memory, const Xbyak::Xmm& in, const Xbyak::Reg64& count,
                int most, const PartialRegisters& scratch);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -95,6 +96,8 @@ class Identities {
 
   void keep(BodyNode node) {
     if (makers_.size() < body_.values.size()) makers_.resize(body_.values.size(), -1);
+    if (whole_.size() < body_.values.size()) whole_.resize(body_.values.size(), 0);
+    whole_[index(node.result)] = makes_whole(node);
     makers_[index(node.result)] = static_cast<int>(body_.nodes.size());
     body_.nodes.push_back(std::move(node));
   }
@@ -110,6 +113,7 @@ class Identities {
 
   std::optional<ValueId> simplified(BodyNode& node) {
     if (node.op == kWhere) return chosen(node);
+    if (drops_fraction(node.op) && is_whole(node.operands[0])) return node.operands[0];
     if (node.op == kAnd || node.op == kOr) join(node);
     compare_with_other(node);
     see_order(node);
@@ -130,6 +134,27 @@ class Identities {
     return std::nullopt;
   }
   bool is_number(ValueId id) const { return maker(id, kScalar) != nullptr; }
+
+  // Floats without a fraction, infinities or NaN. Sums and products of such have none: what is rounded is 2^24 and
+  // more.
+  static bool drops_fraction(Name op) {
+    static const Name kNames[] = {"Floor", "Ceil", "Trunc", "RoundEven"};
+    return std::ranges::find(kNames, op) != std::end(kNames);
+  }
+  bool is_whole(ValueId id) const { return index(id) < whole_.size() && whole_[index(id)]; }
+  bool makes_whole(const BodyNode& node) const {
+    static const Name kNames[] = {kAdd, kSub, kMul, kNeg, kAbs, kMax, kMin, kClampLow, kClampHigh};
+    const auto whole = [&](ValueId id) { return is_whole(id); };
+    if (element(node.result) != kF32) return false;
+    if (drops_fraction(node.op)) return true;
+    if (node.op == kConvert) return element(node.operands[0]).is_int() || element(node.operands[0]).is_bool();
+    if (node.op == kScalar) {
+      const auto number = std::bit_cast<float>(static_cast<uint32_t>(*node.attributes.find(kBits)->get_if<int64_t>()));
+      return std::trunc(number) == number;
+    }
+    if (node.op == kWhere) return whole(node.operands[1]) && whole(node.operands[2]);
+    return std::ranges::find(kNames, node.op) != std::end(kNames) && std::ranges::all_of(node.operands, whole);
+  }
 
   // `node` as `product` with the other sign of its constant, if it has one.
   void negate_factor(BodyNode& node, const BodyNode& product, ValueId of) {
@@ -453,6 +478,7 @@ class Identities {
   std::vector<int> readers_;
   std::vector<char> beside_;  // does a node read it beside another value that varies as it does?
   std::vector<int> makers_;   // place of the node that makes each value; -1: it is an input, or not yet made
+  std::vector<char> whole_;
   std::unordered_map<ValueId, Orders> orders_;
   std::unordered_map<ValueId, ElementType> type_of_;  // narrow integers, as inputs and Wraps have them
   std::vector<std::optional<Sums>> sums_;

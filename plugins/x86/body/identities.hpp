@@ -14,6 +14,7 @@ namespace tenon::x86 {
 //   Or (Less a, b), (Equal a, b) ...   of integers: the comparison that holds of both
 //   Less a, (Max a, b) ...     Less a, b; and what is always so, or never
 //   Abs (Neg x), Abs (Mul (Neg x), y), Neg (Neg x), Mul (Neg x), c ...   without the signs
+//   Floor (Convert i), Ceil (Floor x), Floor (Add (Convert i), 3) ...   without the outer one
 //   Sub (Add a, b), a; Add (Sub a, 3), (Sub b, a) ...   integers, also among Wrap of as many bits: sums of products by
 //                              constants, each value once
 //

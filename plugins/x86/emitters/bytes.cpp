@@ -108,10 +108,19 @@ void spread_mask(VectorCode& c) {
   c->kunpckdq(Xbyak::Opmask(out), Xbyak::Opmask(out), Xbyak::Opmask(out));
 }
 
-// The low bytes of four vectors, one behind the other. The machine packs within 128 bits: 32-bit words are put in
-// order. It saturates, so low bytes go alone but of lanes that are values of one type (attribute `u8` or `i8`) or
-// 0x80000000, which becomes 0 of u8, and of i8 a word whose low byte is 0. Of u8 any negative number becomes 0, of i8
-// with attribute `number` any below -128 that.
+// The machine packs within 128 bits: 32-bit words are put in order.
+void order_packed(VectorCode& c, const Vec& packed, const Vec& scratch) {
+  constexpr std::array<uint32_t, 16> kWords{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+  constexpr std::array<uint32_t, 8> kHalf{0, 4, 1, 5, 2, 6, 3, 7};
+  c->vmovups(scratch, c.avx512() ? c.context().table(kWords) : c.context().table(kHalf));
+  const int out = c.emission().out[0].at.number;
+  if (c.avx512()) return c->vpermd(Xbyak::Zmm(out), Xbyak::Zmm(scratch.getIdx()), packed);
+  c->vpermd(Xbyak::Ymm(out), Xbyak::Ymm(scratch.getIdx()), packed);
+}
+
+// The low bytes of four vectors, one behind the other. The machine saturates, so low bytes go alone but of lanes that
+// are values of one type (attribute `u8` or `i8`) or 0x80000000, which becomes 0 of u8, and of i8 a word whose low byte
+// is 0. Of u8 any negative number becomes 0, of i8 with attribute `number` any below -128 that.
 void pack_bytes(VectorCode& c) {
   const Vec low = c.temp(), high = c.temp(), other = c.temp();
   const bool saturates = is_set(c, "i8") && is_set(c, "number");
@@ -129,11 +138,25 @@ void pack_bytes(VectorCode& c) {
   pair(low, 0);
   pair(high, 2);
   saturates ? c->vpacksswb(low, low, high) : c->vpackuswb(low, low, high);
-  constexpr std::array<uint32_t, 16> kWords{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
-  constexpr std::array<uint32_t, 8> kHalf{0, 4, 1, 5, 2, 6, 3, 7};
-  c->vmovups(other, c.avx512() ? c.context().table(kWords) : c.context().table(kHalf));
-  if (c.avx512()) return c->vpermd(Xbyak::Zmm(c.out().getIdx()), Xbyak::Zmm(other.getIdx()), low);
-  c->vpermd(Xbyak::Ymm(c.out().getIdx()), Xbyak::Ymm(other.getIdx()), low);
+  order_packed(c, low, other);
+}
+
+// Booleans of four vectors, one behind the other.
+void pack_mask(VectorCode& c) {
+  const auto number = [&](size_t i) { return c.emission().in[i].at.number; };
+  if (c.avx512()) {
+    const Xbyak::Opmask low = VectorCode::opmask(c.mask_temp()), high = VectorCode::opmask(c.mask_temp());
+    c->kunpckwd(low, Xbyak::Opmask(number(1)), Xbyak::Opmask(number(0)));
+    c->kunpckwd(high, Xbyak::Opmask(number(3)), Xbyak::Opmask(number(2)));
+    return c->kunpckdq(Xbyak::Opmask(c.emission().out[0].at.number), high, low);
+  }
+  constexpr int kBits = 256;
+  const Vec low = c.temp(kBits), high = c.temp(kBits);
+  const auto mask = [&](size_t i) { return X86Context::vector(number(i), kBits); };
+  c->vpackssdw(low, mask(0), mask(1));
+  c->vpackssdw(high, mask(2), mask(3));
+  c->vpacksswb(low, low, high);
+  order_packed(c, low, high);
 }
 
 // Vector `part` of four, as 32-bit lanes.
@@ -172,6 +195,7 @@ constexpr RowPair kBytesRows[] = {
     {"SpreadByte", kInt32, {}, {}, 0, algorithm<spread_byte>},
     {"SpreadMask", kBoolLanes, {}, {.cycles = 2}, 0, algorithm<spread_mask>},
     {"PackBytes", kInt32, {.vectors = 3, .cycles = 4}, {.vectors = 3, .cycles = 4}, 0, algorithm<pack_bytes>},
+    {"PackMask", kBoolLanes, {.vectors = 2, .cycles = 4}, {.masks = 2, .cycles = 3}, 0, algorithm<pack_mask>},
     {"UnpackBytes0", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<unpack_bytes<0>>},
     {"UnpackBytes1", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<unpack_bytes<1>>},
     {"UnpackBytes2", kInt32, {.vectors = 1}, {.vectors = 1}, 0, algorithm<unpack_bytes<2>>},

@@ -1,4 +1,7 @@
 // erf and tanh: odd, steep in the middle and level beyond.
+#include <bit>
+#include <vector>
+
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/piecewise.hpp"
 #include "x86/emitters/piecewise_tables.hpp"
@@ -25,22 +28,47 @@ void hyperbolic_tangent(VectorCode& c) {
   c.avx512() ? odd_function(c, kTanh32, 9.05f) : odd_function(c, kTanh8, 9.05f);
 }
 
-// scale x + |x| f(|x|), f of the table: x f(x) needs no sign. Sums that are 0 have that of x as well. On avx512 by
-// rounding down, which makes -0 of -1 + 1: a Zen 4 takes two cycles a vector for one more instruction behind the sum.
-void odd_gate(VectorCode& c, const OddTable& table, float scale) {
-  constexpr uint32_t kSign = 0x80000000;
+// scale x + |x| f(|x|), f of the table: x f(x) needs no sign. Sums that are 0 have that of x as well: they are rounded
+// down, which makes -0 of -1 + 1, as a Zen 4 takes two cycles a vector for one more instruction behind the sum.
+void odd_gate_by_sum(VectorCode& c, const OddTable& table, float scale) {
   const Vec x = c.in(0), size = c.temp(), bounded = c.temp(), y = c.temp();
-  c->vandps(size, x, c.u32(~kSign));
+  c->vandps(size, x, c.u32(0x7fffffff));
   c.set(bounded, table.end);
   c->vminps(bounded, bounded, size);  // NaN stays
   piecewise_polynomial(c, y, bounded, table);
   c->vmulps(bounded, x, c.f32(scale));
-  if (c.avx512()) {
-    c.multiply_add_down(y, size, bounded);
-    return c.move(c.out(), y);
+  c.multiply_add_down(y, size, bounded);
+  c.move(c.out(), y);
+}
+
+// 2 scale max(x, -0) - |x| (scale - f(|x|)), which is the same, but rounded to nearest: of large x below 0 there is
+// -0 + x 0, and no sign to join. -|x| finds the interval and, bounded where x is above 0 and may be infinite, is the
+// factor.
+void odd_gate_by_lack(VectorCode& c, const OddTable& table, float scale) {
+  constexpr uint32_t kSign = 0x80000000;
+  const Vec x = c.in(0), minus = c.temp(), y = c.temp();
+  std::vector<float> terms = table.terms;  // of scale - f in -|x|
+  for (size_t i = 0; i < terms.size(); ++i) {
+    const size_t power = i / table.intervals;
+    if (power == 0)
+      terms[i] = table.lacks[i];
+    else if (power % 2 == 0)
+      terms[i] = -terms[i];
   }
-  c->vfmadd213ps(y, size, bounded);
-  c.join_sign(c.out(), y, x);
+  PiecesView pieces(table);
+  pieces.terms = terms;
+  pieces.below_zero = true;
+  c->vorps(minus, x, c.u32(kSign));
+  c->vpminud(minus, minus, c.u32(std::bit_cast<uint32_t>(-table.end)));  // as bits, of which lower are nearer to 0
+  piecewise_polynomial(c, y, minus, pieces);
+  c->vminps(minus, minus, x);  // NaN of x stays
+  c->vmaxps(c.out(), x, c.u32(kSign));
+  if (scale != 0.5f) c->vmulps(c.out(), c.out(), c.f32(2 * scale));
+  c->vfmadd231ps(c.out(), minus, y);
+}
+
+void odd_gate(VectorCode& c, const OddTable& table, float scale) {
+  c.avx512() ? odd_gate_by_sum(c, table, scale) : odd_gate_by_lack(c, table, scale);
 }
 
 template <OddFunction::Outer kOuter, bool kGate>
@@ -93,14 +121,14 @@ constexpr RowPair kErrorFunctionRows[] = {
      has_function},
     {"TabulatedErfGate",
      kF32Lanes,
-     {.vectors = 6, .cycles = 8},
+     {.vectors = 5, .cycles = 8},
      {.vectors = 6, .cycles = 8, .in_turn = 2},
      2,
      make_emitter<TabulatedEmitter<OddFunction::Outer::erf, true>>,
      has_gate},
     {"TabulatedTanhGate",
      kF32Lanes,
-     {.vectors = 6, .cycles = 8},
+     {.vectors = 5, .cycles = 8},
      {.vectors = 6, .cycles = 8, .in_turn = 2},
      2,
      make_emitter<TabulatedEmitter<OddFunction::Outer::tanh, true>>,

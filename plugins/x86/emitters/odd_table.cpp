@@ -17,8 +17,8 @@ constexpr size_t kMostPowers512 = 7, kMostPowers256 = 8;
 
 using Series = std::array<double, kNodes>;
 
-// Where outer is 1 as a float.
-double end_of(OddFunction::Outer outer) { return outer == OddFunction::Outer::erf ? 3.925 : 9.05; }
+// From where on outer is within kWithin of 1.
+double end_of(OddFunction::Outer outer) { return outer == OddFunction::Outer::erf ? 3.851 : 8.732; }
 
 // The x of which `inner` makes `value`; 0: none within bounds.
 double inverse(const OddFunction& function, double value) {
@@ -54,13 +54,16 @@ Series series_of(const OddFunction& function, double center, double half) {
   return terms;
 }
 
-size_t powers_for(const Series& series, double within) {
+double rest_of(const Series& series, size_t powers) {
   double rest = 0;
-  for (size_t powers = kNodes; powers > 1; --powers) {
-    rest += std::abs(series[powers - 1]);
-    if (rest > within) return powers;
-  }
-  return 1;
+  for (size_t k = powers; k < kNodes; ++k) rest += std::abs(series[k]);
+  return rest;
+}
+
+size_t powers_for(const Series& series, double within) {
+  size_t powers = kNodes;
+  while (powers > 1 && rest_of(series, powers - 1) <= within) --powers;
+  return powers;
 }
 
 // The first `powers` terms in powers of t / 2: distances are half of what t is.
@@ -81,22 +84,42 @@ std::vector<double> powers_of(const Series& series, size_t powers) {
   return sum;
 }
 
-// Of intervals around multiples of `step`, up to `end` and in as many powers as that takes.
+// Of `terms` in powers of x: those of scale x + shift.
+std::vector<double> moved(std::span<const double> terms, double scale, double shift) {
+  std::vector<double> made(terms.size());
+  for (size_t next = terms.size(); next-- > 0;) {
+    for (size_t i = terms.size(); i-- > 0;) made[i] = made[i] * shift + (i > 0 ? made[i - 1] * scale : 0);
+    made[0] += terms[next];
+  }
+  return made;
+}
+
+// Of intervals around multiples of `step`, in as many powers as that takes, up to one that begins behind `end`, where f
+// is level; of the first one the half above 0, where its series is.
 struct Pieces {
   double step = 0;
   size_t powers = 1;
-  std::vector<Series> series;
+  std::vector<Series> series;  // of all but the last one
 };
 
 Pieces pieces_of(const OddFunction& function, double step, double end) {
   Pieces made{.step = step};
-  const auto last = static_cast<size_t>(std::ceil(end / step));
-  for (size_t k = 0; k <= last; ++k) {
-    made.series.push_back(series_of(function, static_cast<double>(k) * step, step / 2));
-    // The last one is moved to `scale` in its middle, by less than it is away from f.
-    made.powers = std::max(made.powers, powers_for(made.series.back(), k < last ? kWithin : kWithin / 2));
+  const auto last = static_cast<size_t>(std::ceil(end / step + 0.5));
+  for (size_t k = 0; k < last; ++k) {
+    made.series.push_back(k == 0 ? series_of(function, step / 4, step / 4)
+                                 : series_of(function, static_cast<double>(k) * step, step / 2));
+    made.powers = std::max(made.powers, powers_for(made.series.back(), kWithin));
   }
   return made;
+}
+
+// What to add to 1 less a polynomial of f, whose rest is `rest`, so that it is nowhere below 0 where 1 - f is at least
+// `least`.
+double raise_of(std::span<const double> terms, double rest, double least) {
+  double sum = 0;  // of the terms at the end of the interval
+  for (size_t i = terms.size(); i-- > 0;) sum = sum / 2 + std::abs(i == 0 ? 1 - terms[0] : terms[i]);
+  const double rounded = std::ldexp(sum, -22);
+  return std::max(rest + rounded - least, 0.0);
 }
 
 std::span<const float> floats_of(const Attributes& attributes, std::string_view name) {
@@ -126,7 +149,7 @@ std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t m
   if (end == 0) return std::nullopt;
   OddTable table;
   table.intervals = isa == Isa::avx512 ? 16 : 8;
-  const auto last = static_cast<double>(table.intervals - 1);
+  const double last = static_cast<double>(table.intervals) - 1.5;  // of the last interval the begin
   float per_x = static_cast<float>(last / end);
   if (per_x > last / end) per_x = std::nextafter(per_x, 0.0f);
   const double power_of_two = std::exp2(std::ceil(std::log2(end / last)));
@@ -141,19 +164,28 @@ std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t m
     table.per_x = per_x;
   }
   if (pieces.powers > most) return std::nullopt;
-  table.end = static_cast<float>(static_cast<double>(pieces.series.size() - 1) * pieces.step);
+  const size_t level = pieces.series.size();  // the interval
+  table.end = static_cast<float>(static_cast<double>(level) * pieces.step);
 
+  const auto scale = static_cast<double>(function.scale);
   table.terms.resize(pieces.powers * table.intervals);
-  for (size_t k = 0; k < pieces.series.size(); ++k) {
-    const std::vector<double> terms = powers_of(pieces.series[k], pieces.powers);
-    double factor = static_cast<double>(function.scale);
+  table.lacks.resize(table.intervals);
+  for (size_t k = 0; k < level; ++k) {
+    std::vector<double> terms = powers_of(pieces.series[k], pieces.powers);
+    if (k == 0) {
+      terms = moved(terms, 2, -0.5);
+      terms[0] = 0;  // f(0), with nothing of what was rounded
+    }
+    const double least = 1 - unit((static_cast<double>(k) + 0.5) * pieces.step);
+    const double raised = raise_of(terms, rest_of(pieces.series[k], pieces.powers), least);
+    table.lacks[k] = static_cast<float>((1 - terms[0] + raised) * scale);
+    double factor = scale;
     for (size_t i = 0; i < terms.size(); ++i) {
-      // Around 0 the function is odd: f(0) is 0, with nothing of what was rounded.
-      table.terms[i * table.intervals + k] = k == 0 && i % 2 == 0 ? 0 : static_cast<float>(terms[i] * factor);
+      table.terms[i * table.intervals + k] = static_cast<float>(terms[i] * factor);
       if (table.step != 0) factor /= pieces.step;
     }
   }
-  table.terms[pieces.series.size() - 1] = function.scale;
+  table.terms[level] = function.scale;
   return table;
 }
 

@@ -25,12 +25,15 @@ struct OddFunction {
 
 // f of 0 and above by polynomials, one for each interval. Interval k, of 0 to the last one, lies around k step, and its
 // polynomial is in x - k step, where the step is a power of two: finding it then takes additions alone. Else step is 0
-// and the polynomial is in x per_x - k, from -1/2 to 1/2. f is `scale` as a float from `end` on, the middle of an
-// interval.
+// and the polynomial is in x per_x - k, from -1/2 to 1/2; of interval 0 from 0. In the last one, around `end`, f
+// is `scale`.
 struct OddTable {
   float step = 0, per_x = 0, end = 0;
   size_t intervals = 0;
   std::vector<float> terms;  // [power][interval]
+  // [interval]: scale less the term of power 0, as much more as keeps scale less the polynomial, in f32, from being
+  // below 0.
+  std::vector<float> lacks;
   size_t powers() const { return terms.size() / intervals; }
 };
 

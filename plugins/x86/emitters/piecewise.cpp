@@ -6,10 +6,13 @@
 namespace tenon::x86 {
 namespace {
 
-void look_up(VectorCode& c, const Vec& out, const Vec& index, std::span<const float> entries) {
+using Held = VectorCode::Held;
+
+void look_up(VectorCode& c, const Vec& out, const Vec& index, std::span<const float> entries,
+             Held held = Held::anything) {
   std::array<uint32_t, 32> bits{};
   std::ranges::transform(entries, bits.begin(), [](float value) { return std::bit_cast<uint32_t>(value); });
-  c.look_up(out, index, std::span(bits).first(entries.size()));
+  c.look_up(out, index, std::span(bits).first(entries.size()), held);
 }
 
 void find_grown(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
@@ -19,13 +22,18 @@ void find_grown(VectorCode& c, const Vec& index, const Vec& distance, const Vec&
   c->vsubps(distance, x, distance);
 }
 
-// x + constant, of which a last place is `step`, a power of two, has the index in its low bits.
+// `constant`, of which index is the sum with a multiple of 1 or of the step, becomes that, with the sign of x.
+void find_center(VectorCode& c, const Vec& constant, const Vec& index, const PiecesView& pieces) {
+  pieces.below_zero ? c->vsubps(constant, constant, index) : c->vsubps(constant, index, constant);
+}
+
+// |x| + constant, of which a last place is `step`, a power of two, has the index in its low bits.
 void find_by_sum(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
   const VectorCode::Scope scope(c);
   const Vec constant = c.temp();
   c.set(constant, 0x1.8p23f * pieces.step);
-  c->vaddps(index, x, constant);
-  c->vsubps(constant, index, constant);
+  pieces.below_zero ? c->vsubps(index, constant, x) : c->vaddps(index, x, constant);
+  find_center(c, constant, index, pieces);
   c->vsubps(distance, x, constant);
 }
 
@@ -42,14 +50,15 @@ void find_even(VectorCode& c, const Vec& index, const Vec& distance, const Vec& 
   c->vfnmadd231ps(distance, constant, c.f32(pieces.step));
 }
 
-// x per_x + constant has the index in its low bits.
+// |x| per_x + constant has the index in its low bits.
 void find_scaled(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
   const VectorCode::Scope scope(c);
   const Vec constant = c.temp();
   c.set(constant, 0x1.8p23f);
   c.move(index, x);
-  c->vfmadd132ps(index, constant, c.f32(pieces.per_x));
-  c->vsubps(constant, index, constant);
+  pieces.below_zero ? c->vfnmadd132ps(index, constant, c.f32(pieces.per_x))
+                    : c->vfmadd132ps(index, constant, c.f32(pieces.per_x));
+  find_center(c, constant, index, pieces);
   c.move(distance, x);
   c->vfmsub132ps(distance, constant, c.f32(pieces.per_x));
 }
@@ -70,8 +79,8 @@ void piecewise_polynomial(VectorCode& c, const Vec& out, const Vec& x, const Pie
   const auto terms_of = [&](size_t k) { return pieces.terms.subspan(k * pieces.intervals, pieces.intervals); };
   size_t left = pieces.terms.size() / pieces.intervals;
   look_up(c, out, index, terms_of(--left));
-  while (left-- > 0) {
-    look_up(c, term, index, terms_of(left));
+  for (Held held = Held::anything; left-- > 0; held = Held::of_index) {
+    look_up(c, term, index, terms_of(left), held);
     c->vfmadd213ps(out, distance, term);
   }
 }

@@ -31,6 +31,7 @@ struct PiecesView {
   uint8_t shift = 0;
   size_t intervals;
   std::span<const float> centers, terms;
+  bool below_zero = false;  // x is 0 or below, and so are the centers; of an OddTable's intervals alone
 
   template <size_t kTerms, size_t kIntervals>
   constexpr PiecesView(const GrownPieces<kTerms, kIntervals>& pieces)
@@ -46,8 +47,8 @@ struct PiecesView {
       : step(table.step), per_x(table.per_x), intervals(table.intervals), terms(table.terms) {}
 };
 
-// out = the polynomial of the interval that x (0 or above) lies in. NaN gives NaN. Takes three scratch vectors; out
-// differs from x.
+// out = the polynomial of the interval that x (0 or above, or below_zero) lies in. NaN gives NaN. Takes three scratch
+// vectors; out differs from x.
 void piecewise_polynomial(VectorCode& c, const Vec& out, const Vec& x, const PiecesView& pieces);
 
 }  // namespace tenon::x86

@@ -104,7 +104,7 @@ void VectorCode::join_sign(const Vec& out, const Vec& magnitude, const Vec& sign
   gen.vorps(out, magnitude, bit);
 }
 
-void VectorCode::look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries) {
+void VectorCode::look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries, Held held) {
   const ConstantOperand table = context_.kept_table(entries);
   const int to = out.getIdx(), by = index.getIdx();
   if (entries.size() == 32) {
@@ -112,7 +112,7 @@ void VectorCode::look_up(const Vec& out, const Vec& index, std::span<const uint3
     context_.gen().vmovups(X86Context::zmm(to), table);
     return context_.gen().vpermt2ps(X86Context::zmm(to), X86Context::zmm(by), context_.kept_table(entries, kBytes));
   }
-  if (to != by) cut_dependency(out);
+  if (to != by && held == Held::anything) cut_dependency(out);
   if (avx512()) return context_.gen().vpermps(X86Context::zmm(to), X86Context::zmm(by), table);
   context_.gen().vpermps(X86Context::ymm(to), X86Context::ymm(by), table);
 }

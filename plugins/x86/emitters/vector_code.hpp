@@ -122,8 +122,10 @@ class VectorCode {
   void join_sign(const Vec& out, const Vec& magnitude, const Vec& sign);
   // Lane i of out = entry i of 16 (avx512) or 8 (avx2), by the low 4 or 3 bits of the index's 32-bit lanes. out may be
   // the index. avx512 also takes 32 entries, by 5 bits; there out is not the index. All lanes of the machine's vector
-  // are written, also those beyond lanes().
-  void look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries);
+  // are written, also those beyond lanes(). Where out `held` what was looked up by the same index there is no
+  // dependency to cut.
+  enum class Held : uint8_t { anything, of_index };
+  void look_up(const Vec& out, const Vec& index, std::span<const uint32_t> entries, Held held = Held::anything);
   // out = a b / d of f32 within 0.6 ulp, with what the product's rounding loses, where d and 1 / d are normal numbers,
   // zeros with their sign; destroys a and d, three scratch vectors. avx512: by an approximate reciprocal and one step
   // of Newton's.

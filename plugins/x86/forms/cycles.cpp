@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "x86/forms/forms.hpp"
+#include "x86/names.hpp"
 
 namespace tenon::x86 {
 
@@ -19,6 +20,17 @@ double FormMaker::cycles_of(const snippet::LinearKernel& kernel, const snippet::
   return row ? row->cycles : 1;
 }
 
+namespace {
+
+// Beside what its row states for any memory: instructions that bring a vector's bytes side by side.
+double packing_cycles(const snippet::Instruction& one, Isa isa) {
+  constexpr int kByte = 8;
+  if (one.op != kStore || one.memory->element.bits() != kByte) return 0;
+  return isa == Isa::avx512 ? 1 : 3;
+}
+
+}  // namespace
+
 double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
   static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
   double cycles = 0;
@@ -28,7 +40,7 @@ double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
       const snippet::Loop& loop = kernel.loops[static_cast<size_t>(one.number)];
       increment = one.op == kBegin && loop.kind == snippet::Loop::Kind::vector ? loop.increment : 0;
     } else if (increment > 0) {
-      cycles += cycles_of(kernel, one) / static_cast<double>(increment);
+      cycles += (cycles_of(kernel, one) + packing_cycles(one, isa_of(target_))) / static_cast<double>(increment);
     }
   }
   return cycles;

@@ -11,9 +11,12 @@
 //   %9..%12 = ClampHigh %5..%8, 255             %9..%12 = ClampHigh %1..%4, 255
 //   %13..%16 = ConvertInRange %9..%12           %13..%16 = ConvertInRange %9..%12
 //                                               %17 = PackBytes %13, %14, %15, %16 {u8 = 1}
+//
+// Bytes are chosen by what other lanes are compared to, too: PackMask makes booleans of bytes of theirs.
 #include <bit>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "x86/names.hpp"
 #include "x86/passes/bundles.hpp"
@@ -61,7 +64,14 @@ class Joiner {
     made_.assign(count, -1);
     for (size_t b = 0; b < count; ++b) exact_[b] = exact_of(b);
     for (size_t b = 0; b < count; ++b) bytes_[b] = may_be_bytes(b);
-    drop_unsuited();
+    const std::vector<char> possible = bytes_;
+    const int gained = drop_unsuited();
+    std::vector<char> without = std::exchange(bytes_, possible);
+    packs_masks_ = true;
+    if (drop_unsuited() <= gained) {
+      bytes_ = std::move(without);
+      packs_masks_ = false;
+    }
     if (gain() <= 0) return;
     rewrite();
     if (!unbounded_.empty()) drop_bounds();
@@ -148,8 +158,8 @@ class Joiner {
   }
 
   // Booleans stay among bytes, but for those that are alike in all lanes: what reads or makes one that does not is none
-  // of them, and then those beside it.
-  void drop_unsuited() {
+  // of them, and then those beside it. Where packs_masks_ is set, choices may read others. Gives what is gained.
+  int drop_unsuited() {
     std::vector<size_t> open;
     for (size_t b = 0; b < bytes_.size(); ++b) open.push_back(b);
     while (!open.empty()) {
@@ -161,11 +171,12 @@ class Joiner {
       for (size_t i = 0; i < bundle(b).operands.size(); ++i)
         if (const auto other = maker(b, i)) open.push_back(*other);
     }
+    return gain();
   }
   bool suits(size_t b) const {
     const Instruction& one = at(b);
     for (size_t i = 0; i < one.in.size(); ++i) {
-      if (!element_of(kernel_, one.in[i]).is_bool()) continue;
+      if (!element_of(kernel_, one.in[i]).is_bool() || (packs_masks_ && one.op == kWhere)) continue;
       const auto other = maker(b, i);
       if (other && !bytes_[*other]) return false;
     }
@@ -235,6 +246,7 @@ class Joiner {
   // Less those that it makes superfluous.
   int pack_instructions(size_t b) const {
     constexpr int kAny = 9, kSaturating = 5, kMasked = 7;
+    if (element_of(kernel_, at(b).out[0]).is_bool()) return isa_ == Isa::avx512 ? 3 : kSaturating;
     const auto by = clamped(b);
     if (!by) return kAny;
     if (by->type == kI8 && !by->is_number) return kMasked;
@@ -279,8 +291,9 @@ class Joiner {
       return spread->second;
     }
     if (made_[*other] >= 0) return made_[*other];
-    made_[*other] = vector_of_bytes();
-    Instruction pack{.op = "PackBytes", .out = {made_[*other]}, .label = at(*other).label};
+    const bool is_mask = element_of(kernel_, at(b).in[i]).is_bool();
+    made_[*other] = is_mask ? kernel_.add_lanes(kBool) : vector_of_bytes();
+    Instruction pack{.op = is_mask ? "PackMask" : "PackBytes", .out = {made_[*other]}, .label = at(*other).label};
     for (int part = 0; part < kParts; ++part) pack.in.push_back(at(b, part).in[i]);
     if (const auto by = clamped(*other)) {
       pack.attributes.set(by->type == kU8 ? "u8" : "i8", 1);
@@ -355,6 +368,7 @@ class Joiner {
   // Of each bundle: the type that its lanes are values of, if it is of bytes, and the vector of bytes it makes.
   std::vector<std::optional<ElementType>> exact_;
   std::vector<char> bytes_;
+  bool packs_masks_ = false;
   std::vector<RegisterId> made_;
   std::map<RegisterId, RegisterId> spread_;
   std::map<RegisterId, RegisterId> unbounded_;  // results of ClampHigh, and what they are of without a ClampLow

@@ -12,8 +12,8 @@
 //   %3 = LessOrEqual %1, %2             %3 = Greater %1, %2
 //   %9 = Where %3, %7, %8               %9 = Where %3, %8, %7
 //
-// So are those that others join, Or where it only chooses; and what is chosen beside 0 is one instruction where a
-// choice is three.
+// So are the four of which PackMask makes one mask, those that others join, Or where it only chooses; and what is
+// chosen beside 0 is one instruction where a choice is three.
 //
 //   %5 = And %3, %4                     %5 = Drop %3, %4          not where %3 holds
 //   %9 = Where %5, %7, 0                %9 = Keep %5, %7
@@ -184,6 +184,18 @@ void turn_joined(LinearKernel& kernel, const Uses& uses, Instruction& joined) {
   choose_otherwise(kernel, uses, joined.out[0]);
 }
 
+void turn_packed(LinearKernel& kernel, const Uses& uses, const Instruction& packed) {
+  static const Name kPackMask("PackMask");
+  if (packed.op != kPackMask || !only_chooses(kernel, uses, packed.out[0])) return;
+  if (!std::ranges::all_of(packed.in, [&](RegisterId id) { return costly_comparison(kernel, uses, id) != nullptr; }))
+    return;
+  for (const RegisterId id : packed.in) {
+    Instruction& one = kernel.body[*uses.maker(id)];
+    one.op = *cheaper_opposite(kernel, one);
+  }
+  choose_otherwise(kernel, uses, packed.out[0]);
+}
+
 bool is_nothing(const LinearKernel& kernel, const Uses& uses, RegisterId id) {
   static const Name kSpreadByte("SpreadByte");
   const auto made = uses.maker(id);
@@ -216,6 +228,7 @@ void turn_choices(LinearKernel& kernel) {
   const Uses uses(kernel);
   for (Instruction& one : kernel.body) {
     turn_joined(kernel, uses, one);
+    turn_packed(kernel, uses, one);
     const std::optional<Name> opposite = cheaper_opposite(kernel, one);
     if (!opposite || !only_chooses(kernel, uses, one.out[0])) continue;
     one.op = *opposite;

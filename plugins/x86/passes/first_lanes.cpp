@@ -1,6 +1,6 @@
-// Lanes that are known to hold something: FirstLanes and stores of a number that stands in the code (attribute
-// `count`), and folds of vectors whose lanes from attribute `first` on hold what changes nothing, as those of rows of a
-// few elements.
+// Lanes that are known to hold something: FirstLanes, stores, and loads of less than 32 bits, of a number that stands
+// in the code (attribute `count`), and folds of vectors whose lanes from attribute `first` on hold what changes
+// nothing, as those of rows of a few elements.
 //
 //   %1 = Number {value = 2}                     %1 = Number {value = 2}
 //   %m = FirstLanes %1                          %m = FirstLanes %1 {count = 2}
@@ -24,12 +24,19 @@ class FirstLanes {
         mark(one, one.in[0]);
       else if (one.op == kStore && one.touched == Lanes::partial)
         mark(one, one.in[2]);
+      else if (one.op == kLoad && is_few(one))
+        mark(one, one.in[1]);
       else if (one.op == kFoldLanes || one.op == kFoldRows)
         fold(one);
     }
   }
 
  private:
+  // By count, as there are no masks for it (avx2).
+  static bool is_few(const Instruction& load) {
+    return load.touched == Lanes::partial && load.in.size() > 1 && load.memory->element.bits() < 32;
+  }
+
   const Instruction* only_maker(RegisterId id) const {
     const auto made = id < 0 ? std::nullopt : uses_.maker(id);
     return made ? &kernel_.body[*made] : nullptr;

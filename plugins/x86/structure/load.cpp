@@ -77,7 +77,10 @@ void load_avx512(X86Context& c, const Emission& e, const EmitAddress& memory) {
 
 void load_few_lanes(X86Context& c, const Emission& e, const EmitAddress& memory) {
   const Xmm out = c.vector(e.out[0], e.lanes), packed = c.xmm(out.getIdx());
-  load_few(c, packed, memory, c.general(e.in[1]), e.lanes - 1, {c.general(e.generals[0]), c.general(e.generals[1])});
+  if (const Attribute* known = e.attributes.find("count"))
+    load_bytes(c, packed, memory, static_cast<int>(*known->get_if<int64_t>()) * memory.element.bits() / 8);
+  else
+    load_few(c, packed, memory, c.general(e.in[1]), e.lanes - 1, {c.general(e.generals[0]), c.general(e.generals[1])});
   if (memory.element.is_bool()) return bytes_to_lane_mask(c, out, e.lanes, packed);
   convert(c, out, memory.element, packed);
 }

@@ -1,4 +1,5 @@
 // Store and StoreStreaming, with conversion from lanes.
+#include <algorithm>
 #include <array>
 
 #include "x86/assembly/bfloat.hpp"
@@ -43,10 +44,18 @@ void pack(X86Context& c, const Xmm& out, const Xmm& in, int bytes, const Xmm& ot
   bytes == 1 ? g.vpunpckldq(low, low, high) : g.vpunpcklqdq(low, low, high);
 }
 
+// avx2: 32-bit lanes that are worth packing, as memory takes no more: half of them, or all.
+int lanes_to_pack(const Emission& e) {
+  constexpr int kHalf = 4;
+  const Attribute* const known = e.attributes.find("count");
+  const int64_t wanted = e.touched == Lanes::one ? 1 : known ? *known->get_if<int64_t>() : e.lanes;
+  return wanted <= kHalf && !e.in[0].element.is_bool() ? std::min(kHalf, e.lanes) : e.lanes;
+}
+
 // avx2: what memory shall hold, in an Xmm: e.vectors[0].
 Xmm packed(X86Context& c, const Emission& e, ElementType element) {
   const Xmm out = c.xmm(e.vectors[0]);
-  Xmm in = c.vector(e.in[0], e.lanes);
+  Xmm in = c.vector(e.in[0], lanes_to_pack(e));
   if (element == kF16) return c.gen().vcvtps2ph(out, in, 0), out;
   if (element.is_bool()) {
     if (mask_bits(e.lanes) == 64) {
@@ -100,7 +109,8 @@ void store_part(X86Context& c, const Emission& e, const EmitAddress& memory, con
 }
 
 void store_avx2(X86Context& c, const Emission& e, const EmitAddress& memory) {
-  const bool as_is = memory.element.bits() >= 32;
+  // The first lane's low bytes stand in front as they are.
+  const bool as_is = memory.element.bits() >= 32 || (e.touched == Lanes::one && memory.element.is_int());
   const Xmm in = as_is ? c.vector(e.in[0], e.lanes) : packed(c, e, memory.element);
   if (e.touched == Lanes::one) return store_first(c, memory, c.xmm(in.getIdx()));
   if (e.touched == Lanes::partial) return store_part(c, e, memory, in);
