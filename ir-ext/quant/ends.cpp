@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <unordered_set>
 
 #include <tenon-ext/fused/epilogue.hpp>
 #include <tenon-ext/quant/accumulator_internal.hpp>
@@ -146,8 +147,10 @@ Result<Change> widen_products(Region& body) {
     TENON_OK(replace_value(*op.result(), *y));
     change = Change::yes;
   }
+  std::unordered_set<const Op*> gone;  // with a product go those that nobody else reads
   for (auto it = ops.rbegin(); change == Change::yes && it != ops.rend(); ++it) {
-    if (!(*it)->has_uses() && is_product(**it)) erase_dead(**it);
+    if (gone.contains(*it) || (*it)->has_uses() || !is_product(**it)) continue;
+    erase_dead(**it, [&](const Op& op) { gone.insert(&op); });
   }
   return change;
 }
@@ -157,8 +160,10 @@ Result<Change> join_factors(Region& body) {
   for (Op* op : body.ops()) {
     if (isa<Quantize>(*op) && join_before(*op)) change = Change::yes;
   }
-  for (Op* op : body.ops()) {
-    if (!isa<Dequantize>(*op)) continue;
+  // The product behind each, which is erased, stands further down that list.
+  std::vector<Op*> dequantizes = body.ops();
+  std::erase_if(dequantizes, [](const Op* op) { return !isa<Dequantize>(*op); });
+  for (Op* op : dequantizes) {
     TENON_TRY(joined, join_behind(*op));
     if (joined) change = Change::yes;
   }

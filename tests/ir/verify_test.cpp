@@ -44,6 +44,19 @@ TEST_F(VerifyTest, GoodGraphsPass) {
   EXPECT_EQ(verdict_of("test.Log %x"), "good");
 }
 
+// Everything behind the verifier counts in 64 bits.
+TEST_F(VerifyTest, SizesBeyond64Bits) {
+  const auto verdict_of_input = [](std::string_view type) {
+    const auto graph = parsed(str("graph @g(%x: ", type, ") -> %x {}"));
+    return graph ? verdict(*graph) : "unparsed";
+  };
+  EXPECT_EQ(verdict_of_input("f32[2147483648,1073741823]"), "good");
+  EXPECT_EQ(verdict_of_input("f32[N,2305843009213693951]"), "good") << "a run tells";
+  EXPECT_THAT(verdict_of_input("f32[4294967296,4294967296]"), HasSubstr("more than 2^63 - 1 elements"));
+  EXPECT_THAT(verdict_of_input("f32[0,4294967296,4294967296]"), HasSubstr("value 'x'"));
+  EXPECT_THAT(verdict_of_input("f32[9223372036854775807]"), HasSubstr("more than 2^63 - 1 bytes"));
+}
+
 TEST_F(VerifyTest, UnknownOperators) {
   EXPECT_THAT(verdict_of("test.Lug %x"), HasSubstr("no operator 'test.Lug' is defined; did you mean 'test.Log'?"));
   EXPECT_EQ(verdict_of("test.Lug %x", {.allow_unknown_ops = true}), "good");

@@ -103,6 +103,7 @@ TEST(ConvolutionShape, Deformable) {
   EXPECT_EQ(shape("f32[1,16,3,3]", "f32[1,8,3,3]"), "f32[1,3,3,3]");
   EXPECT_THAT(shape("f32[1,8,3,3]", "f32[1,8,3,3]"), AllOf(HasSubstr("offset"), HasSubstr("needs 16")));
   EXPECT_THAT(shape("f32[1,16,3,3]", "f32[1,8,3,4]"), AllOf(HasSubstr("mask"), HasSubstr("needs 3 at axis 3")));
+  EXPECT_THAT(shape("f32[2,16,3,3]", "f32[1,8,3,3]"), AllOf(HasSubstr("offset"), HasSubstr("needs 1 at axis 0")));
 }
 
 TEST(ConvolutionShape, CausalWithState) {

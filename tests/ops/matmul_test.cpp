@@ -48,6 +48,20 @@ TEST(MatMulShape, Integers) {
   EXPECT_EQ(inferred("(%a: i8[2,3], %s: f16[], %z: i8[], %b: u8[3,4], %bz: u8[4], %yz: i8[]) -> %y "
                      "{ %y = QLinearMatMul %a, %s, %z, %b, %s, %bz, %s, %yz }"),
             "i8[2,4]");
+  const auto with_zeros = [](std::string_view a, std::string_view zeros, std::string_view others = "i8[]") {
+    return inferred(str("(%a: ", a, ", %b: i8[3,4], %az: ", zeros, ", %bz: ", others,
+                        ") -> %y { %y = MatMulInteger %a, %b, %az, %bz }"));
+  };
+  EXPECT_EQ(with_zeros("u8[5,2,3]", "u8[2]", "i8[4]"), "i32[5,2,4]");
+  EXPECT_EQ(with_zeros("u8[5,2,3]", "u8[5,2,1]", "i8[1,4]"), "i32[5,2,4]");
+  EXPECT_EQ(with_zeros("u8[N,2,3]", "u8[M]"), "i32[N,2,4]");
+  EXPECT_EQ(with_zeros("u8[3]", "u8[1]"), "i32[4]");
+  EXPECT_THAT(with_zeros("u8[5,2,3]", "u8[0]"), HasSubstr("1 element, or 2 or 10, one for each row"));
+  EXPECT_THAT(with_zeros("u8[5,2,3]", "u8[3]"), HasSubstr("operand 2 of MatMulInteger"));
+  EXPECT_THAT(with_zeros("u8[5,2,3]", "u8[2]", "i8[3]"), HasSubstr("one for each column of [3,4]"));
+  EXPECT_THAT(inferred("(%a: i8[2,3], %s: f16[], %z: i8[], %b: u8[3,4], %bz: u8[4], %yz: i8[0]) -> %y "
+                       "{ %y = QLinearMatMul %a, %s, %z, %b, %s, %bz, %s, %yz }"),
+              HasSubstr("operand 7 of QLinearMatMul"));
 }
 
 TEST(MatMulShape, Einsum) {

@@ -34,6 +34,8 @@ TEST(StringRule, TfIdfVectorizer) {
   EXPECT_THAT(counted("i64[5]", "[0, 5]", "[0, 1, 2]"), HasSubstr("1-grams at [0, 5)"));
   EXPECT_THAT(counted("i64[5]", "[0, 2]", "[0, 1]"), HasSubstr("3 n-grams, 2 ngram_indexes"));
   EXPECT_THAT(counted("i64[5]", "[0, 2]", "[0, 1, -1]"), HasSubstr("holds -1"));
+  EXPECT_THAT(counted("i64[5]", "[0, 2]", "[0, 1, 9223372036854775807]"), HasSubstr("holds 9223372036854775807"));
+  EXPECT_THAT(counted("str[5]", "[0, 2]", "[0, 1, 2]"), HasSubstr("a pool of 0 strings"));
 }
 
 }  // namespace

@@ -113,6 +113,32 @@ TEST_F(Attention, StagesOfTheScores) {
   }
 }
 
+// No shape rule is asked of an operator with regions at run time, when the extents are known.
+TEST(FlexAttention, RefusesHeadsThatDoNotFit) {
+  const auto graph = parse_graph(
+      "graph @g(%q: f32[*], %k: f32[*], %v: f32[*]) -> %y {\n"
+      "  %y = ai.onnx.preview.FlexAttention %q, %k, %v ((%s: f32[*]) -> %s {}, (%p: f32[*]) -> %p {}) : f32[*]\n}\n",
+      "test");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  const auto interpreter = Interpreter::prepare(**graph);
+  ASSERT_TRUE(interpreter.ok()) << interpreter.error().to_string();
+  const auto run = [&](Dims q, Dims k, Dims v) {
+    const auto made =
+        (*interpreter)
+            ->run(std::vector<Datum>{iota(kF32, std::move(q)), iota(kF32, std::move(k)), iota(kF32, std::move(v))});
+    return made.ok() ? str((*made)[0].tensor().dims()) : made.error().to_string();
+  };
+  EXPECT_EQ(run({2, 4, 3, 8}, {2, 2, 5, 8}, {2, 2, 5, 6}), "[2, 4, 3, 6]");
+  for (const auto& [q, k, v] : std::vector<std::array<Dims, 3>>{{{{2, 4, 3, 8}, {1, 2, 5, 8}, {1, 2, 5, 6}}},
+                                                                {{{2, 4, 3, 8}, {2, 2, 5, 8}, {2, 2, 4, 6}}},
+                                                                {{{2, 4, 3, 8}, {2, 2, 5, 9}, {2, 2, 5, 6}}},
+                                                                {{{2, 4, 3, 8}, {2, 3, 5, 8}, {2, 3, 5, 6}}},
+                                                                {{{2, 4, 3, 8}, {2, 0, 5, 8}, {2, 0, 5, 6}}},
+                                                                {{{2, 4, 3}, {2, 2, 5, 8}, {2, 2, 5, 6}}}}) {
+    EXPECT_THAT(run(q, k, v), HasSubstr("H a multiple of Hkv"));
+  }
+}
+
 TEST(RotaryEmbedding, TurnsPairs) {
   const Tensor x = Tensor::of<float>({1, 1, 1, 5}, {1, 2, 3, 4, 5}), cosine = Tensor::of<float>({2, 2}, {1, 1, 0, 1}),
                sine = Tensor::of<float>({2, 2}, {0, 0, 1, 0});

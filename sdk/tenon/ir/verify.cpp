@@ -1,5 +1,6 @@
 #include <tenon/ir/verify.hpp>
 
+#include <algorithm>
 #include <set>
 #include <unordered_set>
 
@@ -7,6 +8,7 @@
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ir/signature_internal.hpp>
 #include <tenon/ir/value_layout.hpp>
+#include <tenon/tensor/tensor.hpp>
 
 namespace tenon {
 namespace {
@@ -51,6 +53,17 @@ Result<void> check_op(const Op& op, const VerifyOptions& options) {
   TENON_OK(signature::check_type_vars(op, *def));
   if (def->verify_fn()) TENON_OK(def->verify_fn()(op), op.describe());
   return check_shape_rule(op, *def);
+}
+
+// Whoever plans memory or loops multiplies extents in 64 bits, those beside an extent of 0 too.
+Result<void> check_size(const Value& value) {
+  const Type& type = value.type();
+  if (!type.is_tensor() || !type.shape().ranked()) return {};
+  Dims extents;
+  for (const Dim& dim : type.shape().dims()) extents.push_back(dim.is_static() ? std::max<int64_t>(dim.value(), 1) : 1);
+  TENON_TRY(count, element_count(extents), "value '", value.name(), "' of type ", type);
+  if (type.element().valid()) TENON_OK(storage_bytes(type.element(), count), "value '", value.name(), "'");
+  return {};
 }
 
 // ---- The wiring ----
@@ -106,6 +119,7 @@ class GraphVerifier {
 
   // The value can be used from here on; its uses are what they say.
   Result<void> define(const Value& value, std::vector<const Value*>& defined) {
+    TENON_OK(check_size(value));
     visible_.insert(&value);
     defined.push_back(&value);
     for (const Use* use = value.first_use(); use; use = use->next()) {

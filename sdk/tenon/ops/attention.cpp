@@ -32,6 +32,10 @@ Result<HeadShape> head_shape(const InferContext& context, size_t operand, Name h
 }
 
 Result<void> heads_fit(const Op& op, const HeadShape& q, const HeadShape& k, const HeadShape& v) {
+  if (certainly_differ(q.batch, k.batch) || certainly_differ(q.batch, v.batch)) {
+    return error(Code::invalid_argument, op.describe(), ": Q has a batch of ", q.batch, ", K of ", k.batch, ", V of ",
+                 v.batch);
+  }
   if (certainly_differ(q.size, k.size)) {
     return error(Code::invalid_argument, op.describe(), ": the heads of Q have ", q.size, " elements, those of K ",
                  k.size);
@@ -47,6 +51,22 @@ Result<void> heads_fit(const Op& op, const HeadShape& q, const HeadShape& k, con
   return {};
 }
 
+bool given(const InferContext& context, size_t operand) {
+  return operand < context.operand_count() && context.has_operand(operand);
+}
+
+// Operand `operand` is of this shape, as far as both are known.
+Result<void> require_shape(const InferContext& context, size_t operand, const Shape& wanted) {
+  TENON_OK(require_rank(context, operand, wanted.rank()));
+  const Shape& shape = context.type(operand).shape();
+  for (int64_t axis = 0; shape.ranked() && axis < wanted.rank(); ++axis) {
+    if (!certainly_differ(shape[axis], wanted[axis])) continue;
+    return error(Code::invalid_argument, "operand ", operand, " of ", context.op().describe(), " is ", shape,
+                 ", it must be ", wanted);
+  }
+  return {};
+}
+
 InferredTypes infer_attention(const InferContext& context) {
   const Op& op = context.op();
   TENON_TRY(q, head_shape(context, 0, "q_num_heads"));
@@ -55,14 +75,14 @@ InferredTypes infer_attention(const InferContext& context) {
   TENON_OK(heads_fit(op, q, k, v));
   const ElementType q_element = context.type(0).element();
   Dim length = k.length;
-  const auto given = [&](size_t i) { return i < context.operand_count() && context.has_operand(i); };
-  if (given(4) != given(5))
+  if (given(context, 4) != given(context, 5))
     return error(Code::invalid_argument, op.describe(), " needs past_key and past_value, or neither");
-  if (given(4)) {
-    TENON_OK(require_rank(context, 4, 4));
-    TENON_OK(require_rank(context, 5, 4));
+  if (given(context, 4)) {
+    TENON_OK(require_shape(context, 4, {k.batch, k.heads, Dim(), k.size}));
     TENON_TRY(past, context.tensor(4));
-    length = past.shape.ranked() ? past.shape[2] + length : Dim();
+    const Dim before = past.shape.ranked() ? past.shape[2] : Dim();
+    TENON_OK(require_shape(context, 5, {v.batch, v.heads, before, v.size}));
+    length = before + length;
   }
   const Shape& q_shape = context.type(0).shape();
   Shape y;
@@ -92,7 +112,7 @@ InferredTypes infer_rotary(const InferContext& context) {
     return error(Code::invalid_argument, op.describe(), " turns ", size, " elements of heads of ", x.size,
                  ": it must be even and fit");
   }
-  const bool looked_up = context.operand_count() > 3 && context.has_operand(3);
+  const bool looked_up = given(context, 3);
   for (const size_t operand : {size_t{1}, size_t{2}}) {
     TENON_OK(require_rank(context, operand, looked_up ? 2 : 3));
     const Shape& cache = context.type(operand).shape();
@@ -101,6 +121,9 @@ InferredTypes infer_rotary(const InferContext& context) {
                    ", its last axis must be ", size / 2);
     }
   }
+  const Shape& cosines = context.type(1).shape();
+  if (cosines.ranked()) TENON_OK(require_shape(context, 2, cosines));
+  if (looked_up) TENON_OK(require_shape(context, 3, {x.batch, x.length}));
   return same_as_operand(0)(context);
 }
 
@@ -112,15 +135,29 @@ InferredTypes infer_linear_attention(const InferContext& context) {
   TENON_TRY(v, head_shape(context, 2, "kv_num_heads"));
   TENON_OK(heads_fit(op, q, k, v));
   const auto rule = op.attr<std::string>("update_rule", "gated_delta");
-  const auto given = [&](size_t i) { return i < context.operand_count() && context.has_operand(i); };
-  if (given(4) != (rule == "gated" || rule == "gated_delta") ||
-      given(5) != (rule == "delta" || rule == "gated_delta")) {
-    return error(Code::invalid_argument, op.describe(), " with update_rule '", rule, "' has decay: ", given(4),
-                 ", beta: ", given(5), "; gated rules need decay, delta rules beta, others neither");
+  if (given(context, 4) != (rule == "gated" || rule == "gated_delta") ||
+      given(context, 5) != (rule == "delta" || rule == "gated_delta")) {
+    return error(Code::invalid_argument, op.describe(), " with update_rule '", rule, "' has decay: ", given(context, 4),
+                 ", beta: ", given(context, 5), "; gated rules need decay, delta rules beta, others neither");
+  }
+  if (certainly_differ(q.length, k.length)) {
+    return error(Code::invalid_argument, op.describe(), ": query has ", q.length, " steps, key ", k.length);
+  }
+  if (given(context, 3)) TENON_OK(require_shape(context, 3, {k.batch, k.heads, k.size, v.size}));
+  // decay: one number for all heads, one a head, or one for each element of a head's key; beta: one of the former two.
+  for (const size_t operand : {size_t{4}, size_t{5}}) {
+    if (!given(context, operand)) continue;
+    TENON_OK(require_shape(context, operand, {k.batch, k.length, Dim()}));
+    const Shape& shape = context.type(operand).shape();
+    if (!shape.ranked() || !certainly_differ(shape[2], Dim(1)) || !certainly_differ(shape[2], k.heads) ||
+        (operand == 4 && !certainly_differ(shape[2], k.heads * k.size)))
+      continue;
+    return error(Code::invalid_argument, "operand ", operand, " of ", op.describe(), " is ", shape,
+                 ", its last axis must be 1 or ", k.heads, operand == 4 ? str(" or ", k.heads * k.size) : "");
   }
   const Dim heads(op.attr<int64_t>("q_num_heads", 0));
   const ElementType state =
-      given(3) && context.type(3).is_tensor() ? context.type(3).element() : context.type(0).element();
+      given(context, 3) && context.type(3).is_tensor() ? context.type(3).element() : context.type(0).element();
   std::vector<Type> types{Type(context.type(0).element(), Shape{q.batch, q.length, heads * v.size})};
   if (op.result_count() > 1) types.emplace_back(state, Shape{q.batch, k.heads, k.size, v.size});
   return types;

@@ -165,8 +165,8 @@ Result<std::vector<Type>> infer_deform_conv(const InferContext& context) {
     if (taps.is_static()) {
       TENON_OK(extent_is(context.op(), what, shape, 1, taps * Dim(groups) * Dim(operand == 2 ? y.rank() - 2 : 1)));
     }
-    for (size_t axis = 2; axis < y.dims().size(); ++axis) {
-      if (y[axis].is_static()) TENON_OK(extent_is(context.op(), what, shape, axis, y[axis]));
+    for (size_t axis = 0; axis < y.dims().size(); ++axis) {
+      if (axis != 1 && y[axis].is_static()) TENON_OK(extent_is(context.op(), what, shape, axis, y[axis]));
     }
   }
   return types;

@@ -30,12 +30,39 @@ Result<std::vector<Type>> infer_product(const InferContext& context, size_t a_at
 }
 
 Result<std::vector<Type>> infer_matmul(const InferContext& context) { return infer_product(context, 0, 1, {}); }
+
+// What a quantised factor or product of this shape is told by operand `at`: one number, one a line of a matrix (`rows`:
+// a row, else a column), or one a line of each matrix.
+Result<void> require_parameters(const InferContext& context, size_t at, const Shape& shape, bool rows) {
+  if (at >= context.operand_count() || !context.has_operand(at) || !shape.ranked()) return {};
+  TENON_TRY(parameters, context.tensor(at));
+  if (!parameters.shape.ranked()) return {};
+  std::vector<Dim> all(shape.dims().begin(), shape.dims().end());
+  const bool several = all.size() > 1;
+  const Dim lines = several ? all[all.size() - (rows ? 2 : 1)] : Dim(1);
+  if (!all.empty()) all.erase(all.end() - (rows || !several ? 1 : 2));
+  const Dim count = product_of(parameters.shape.dims()), each = product_of(all);
+  if (!certainly_differ(count, Dim(1)) || !certainly_differ(count, lines) || !certainly_differ(count, each)) return {};
+  return error(Code::invalid_argument, "operand ", at, " of ", context.op().describe(), " is ", parameters.shape,
+               ", it must have 1 element, or ", lines, " or ", each, ", one for each ", rows ? "row" : "column", " of ",
+               shape);
+}
+
 Result<std::vector<Type>> infer_matmul_integer(const InferContext& context) {
-  return infer_product(context, 0, 1, kI32);
+  TENON_TRY(types, infer_product(context, 0, 1, kI32));
+  TENON_OK(require_parameters(context, 2, context.type(0).shape(), true));
+  TENON_OK(require_parameters(context, 3, context.type(1).shape(), false));
+  return types;
 }
 Result<std::vector<Type>> infer_qlinear_matmul(const InferContext& context) {
   TENON_TRY(y_zero_point, context.tensor(7));
-  return infer_product(context, 0, 3, y_zero_point.element);
+  TENON_TRY(types, infer_product(context, 0, 3, y_zero_point.element));
+  for (const size_t at : {size_t{1}, size_t{2}})
+    TENON_OK(require_parameters(context, at, context.type(0).shape(), true));
+  for (const size_t at : {size_t{4}, size_t{5}})
+    TENON_OK(require_parameters(context, at, context.type(3).shape(), false));
+  for (const size_t at : {size_t{6}, size_t{7}}) TENON_OK(require_parameters(context, at, types[0].shape(), true));
+  return types;
 }
 
 Result<std::vector<Type>> infer_gemm(const InferContext& context) {

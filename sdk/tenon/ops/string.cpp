@@ -1,6 +1,7 @@
 #include <tenon/ops/string.hpp>
 
 #include <algorithm>
+#include <limits>
 
 #include <tenon/ops/bounds_rules.hpp>
 #include <tenon/ops/infer_util.hpp>
@@ -30,8 +31,17 @@ InferredTypes infer_normalizer(const InferContext& context) {
                context.type(0));
 }
 
+size_t tf_idf_strings(const Op& op) { return op.attr<Attribute::Texts>("pool_strings").size(); }
+size_t tf_idf_numbers(const Op& op) { return op.attr<Attribute::Integers>("pool_int64s").size(); }
+
 InferredTypes infer_tf_idf(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
+  // The n-grams lie in the larger pool (verify_tf_idf); they are looked for in the one of the operand's type.
+  const size_t strings = tf_idf_strings(context.op()), numbers = tf_idf_numbers(context.op());
+  if (x.element.valid() && (x.element.is_string() ? strings < numbers : numbers < strings)) {
+    return error(Code::invalid_argument, context.op().describe(), " has a pool of ", strings, " strings and one of ",
+                 numbers, " integers, its items are ", context.type(0));
+  }
   const auto indexes = context.attr<Attribute::Integers>("ngram_indexes");
   const Dim size = indexes.empty() ? 0 : *std::max_element(indexes.begin(), indexes.end()) + 1;
   if (!x.shape.ranked()) return one_type(kF32, Shape());
@@ -44,8 +54,7 @@ InferredTypes infer_tf_idf(const InferContext& context) {
 Result<void> verify_tf_idf(const Op& op) {
   const auto counts = op.attr<Attribute::Integers>("ngram_counts"),
              indexes = op.attr<Attribute::Integers>("ngram_indexes");
-  const size_t items =
-      std::max(op.attr<Attribute::Texts>("pool_strings").size(), op.attr<Attribute::Integers>("pool_int64s").size());
+  const size_t items = std::max(tf_idf_strings(op), tf_idf_numbers(op));
   size_t ngrams = 0;
   for (size_t n = 0; n < counts.size(); ++n) {
     const int64_t begin = counts[n], end = n + 1 < counts.size() ? counts[n + 1] : static_cast<int64_t>(items);
@@ -62,9 +71,12 @@ Result<void> verify_tf_idf(const Op& op) {
     return error(Code::invalid_argument, op.describe(), " has ", ngrams, " n-grams, ", indexes.size(),
                  " ngram_indexes and ", weights, " weights");
   }
-  const auto negative = std::find_if(indexes.begin(), indexes.end(), [](int64_t index) { return index < 0; });
-  if (negative == indexes.end()) return {};
-  return error(Code::invalid_argument, "attribute 'ngram_indexes' of ", op.describe(), " holds ", *negative);
+  // Y is one longer than the largest.
+  const auto wrong = std::find_if(indexes.begin(), indexes.end(), [](int64_t index) {
+    return index < 0 || index == std::numeric_limits<int64_t>::max();
+  });
+  if (wrong == indexes.end()) return {};
+  return error(Code::invalid_argument, "attribute 'ngram_indexes' of ", op.describe(), " holds ", *wrong);
 }
 
 // How many pieces the longest row of Y has depends on all strings; the counts, result 1, do not.

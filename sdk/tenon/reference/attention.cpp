@@ -76,7 +76,7 @@ class Bias {
  private:
   // Columns from here on are hidden from row i.
   int64_t visible(int64_t b, int64_t i) const {
-    const int64_t length = nonpad_.empty() ? keys_ : std::min(keys_, nonpad_[b]);
+    const int64_t length = nonpad_.empty() ? keys_ : nonpad_[b];
     if (!causal_) return length;
     return std::min(length, i + 1 + (nonpad_.empty() ? past_ : nonpad_[b] - queries_));
   }
@@ -219,9 +219,17 @@ Result<void> attention(EvalContext& context) {
       k(operands.k.dims(), context.attr<int64_t>("kv_num_heads", 0));
   const int64_t past = operands.past_key.valid() ? operands.past_key.dim(2) : 0;
   TENON_OK(mask_fits(operands.mask, {q.batch, q.heads, q.length, past + k.length}));
-  if (given(context, 6) && context.tensor(6).size() != q.batch) {
-    return error(Code::invalid_argument, "nonpad_kv_seqlen has ", context.tensor(6).size(), " elements for a batch of ",
-                 q.batch);
+  if (given(context, 6)) {
+    const std::vector<int64_t> lengths = context.tensor(6).to_ints();
+    if (std::ssize(lengths) != q.batch) {
+      return error(Code::invalid_argument, "nonpad_kv_seqlen has ", lengths.size(), " elements for a batch of ",
+                   q.batch);
+    }
+    for (const int64_t length : lengths) {
+      if (length >= 0 && length <= past + k.length) continue;
+      return error(Code::invalid_argument, "nonpad_kv_seqlen holds ", length, ", outside the ", past + k.length,
+                   " keys");
+    }
   }
   std::vector<WorkResult> results;
   for (size_t i = 0; i < context.result_count(); ++i) {
@@ -249,11 +257,21 @@ Result<Tensor> modified(EvalContext& context, size_t region, Tensor scores) {
   return in_work_type(outputs[0].tensor(), element);
 }
 
+Result<void> fit_by_heads(const Dims& q, const Dims& k, const Dims& v) {
+  const bool ranks = q.size() == 4 && k.size() == 4 && v.size() == 4;
+  if (ranks && q[0] == k[0] && k[0] == v[0] && k[1] == v[1] && k[1] > 0 && q[1] % k[1] == 0 && k[2] == v[2] &&
+      q[3] == k[3])
+    return {};
+  return error(Code::invalid_argument, "Q ", q, ", K ", k, " and V ", v,
+               " are not [B, H, L, D], [B, Hkv, S, D] and [B, Hkv, S, E] with H a multiple of Hkv");
+}
+
 Result<void> flex_attention(EvalContext& context) {
   const ElementType work = work_type(context.tensor(0).element());
   TENON_TRY(operands, attention_operands(context, work));
-  const Heads q(operands.q.dims(), 0), k(operands.k.dims(), 0);
   // Shape rules are not asked where an operator has regions.
+  TENON_OK(fit_by_heads(operands.q.dims(), operands.k.dims(), operands.v.dims()));
+  const Heads q(operands.q.dims(), 0), k(operands.k.dims(), 0);
   TENON_TRY(y, WorkResult::make(context, 0, work, context.tensor(0).element(),
                                 {q.batch, q.heads, q.length, operands.v.dim(3)}));
   const Heads out(y.tensor().dims(), 0);
