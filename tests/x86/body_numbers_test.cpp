@@ -124,6 +124,11 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "type<i32[*]>}",
       "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Abs %b\n%d = Relu %c\n%y = Max %d, %x",
       "%a = Cast %x {to = type<i8[*]>}\n%y = Cast %a {to = type<i32[*]>}",
+      "%a = Abs %x\n%b = Add %a, %k\n%c = Div %x, %b\n%y = Cast %c {to = type<i8[*]>}",
+      "%a = Abs %x\n%b = Add %a, %k\n%c = Relu %x\n%d = Div %c, %b\n%e = Relu %d\n%y = Max %e, %z",
+      "%a = Abs %x\n%b = Add %a, %k\n%c = Neg %x\n%d = Div %c, %b\n%e = Cast %d {to = type<i32[*]>}\n%y = Abs %e",
+      "%c = Div %x, %k\n%d = Max %c, %x\n%y = Min %d, %z",
+      "%a = Clip %x, %o, %k\n%b = Add %a, %k\n%c = Div %z, %b\n%d = Relu %c\n%y = Cast %d {to = type<u8[*]>}",
       "%a = Floor %x\n%b = Mul %a, %a\n%c = Sub %b, %k\n%y = Ceil %c",
       "%a = Cast %x {to = type<i32[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Round %z\n%d = Add %b, %c\n%y = Floor "
       "%d",
@@ -442,6 +447,20 @@ TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
   EXPECT_EQ(nodes(of(byte + "%r = Round %c\n%y = Cast %r {to = type<u8[*]>}"), "RoundInRange"), 1);
   EXPECT_EQ(nodes(of(byte + "%y = Cast %c {to = type<u32[*]>}"), "Wrap"), 1) << "NaN is 0";
   EXPECT_EQ(nodes(of("%r = Round %x\n%y = Cast %r {to = type<i32[*]>}"), "RoundInRange"), 0);
+  // Quotients: by what is apart from 0, and by a sum that x is part of.
+  const std::string sum = "%h = Constant {value = dense<f32[]: 0.5>}\n%a = Abs %x\n%s = Add %h, %a\n";
+  const auto bounds = [&](const std::string& operators) {
+    const snippet::Body body = of(sum + operators + "\n%y = Cast %q {to = type<i8[*]>}");
+    return nodes(body, "ClampLow") + nodes(body, "ClampHigh");
+  };
+  EXPECT_EQ(nodes(of(f + "%q = Div %f, %k\n%y = Cast %q {to = type<i32[*]>}"), "ConvertInRange"), 1);
+  EXPECT_EQ(nodes(of(f + "%q = Div %k, %f\n%y = Cast %q {to = type<i32[*]>}"), "ConvertInRange"), 0) << "-3 / 0";
+  EXPECT_EQ(bounds("%q = Div %x, %s"), 0);
+  EXPECT_EQ(bounds("%n = Neg %x\n%m = Mul %n, %h\n%q = Div %m, %s"), 0);
+  EXPECT_EQ(bounds("%m = Mul %x, %k\n%q = Div %m, %s"), 2) << "3 times as large";
+  EXPECT_EQ(bounds("%d = Sub %a, %h\n%q = Div %x, %d"), 2);
+  EXPECT_EQ(bounds("%r = Relu %x\n%t = Add %r, %h\n%q = Div %r, %t"), 1) << "Relu's own";
+  EXPECT_EQ(bounds("%r = Relu %x\n%t = Add %r, %h\n%q = Div %x, %t"), 3) << "of x below 0";
   const auto marked = [&](std::string_view attribute, const std::string& operators) {
     const snippet::Body body = of(operators);
     return std::ranges::count_if(body.nodes, [&](const auto& node) { return node.attributes.has(attribute); });

@@ -318,6 +318,50 @@ class Walk {
     return made;
   }
 
+  // What has at least the magnitude of value `id`, and if `exactly`, just that: the operand of what makes it; -1: none.
+  ValueId magnitude_within(ValueId id, bool exactly) const {
+    const BodyNode* const made = makers_[index(id)];
+    if (!made) return -1;
+    if (made->op == kNeg || made->op == kAbs) return made->operands[0];
+    const bool cuts = made->op == kClampLow || made->op == kClampHigh || made->op == kMax || made->op == kMin;
+    if (exactly || !(cuts || made->op == kMul)) return -1;
+    const double most = made->op == kMul ? 1 : 0;
+    for (const size_t i : {size_t{1}, size_t{0}})
+      if (const Numbers& other = in(*made, i); other.only.empty() && are_within(other, -most, most))
+        return made->operands[1 - i];
+    return -1;
+  }
+  // Is x at most as large as `sum`, which is of numbers that are not below 0?
+  bool is_within_sum(ValueId x, ValueId sum) const {
+    const BodyNode* const made = makers_[index(sum)];
+    if (!made || made->op != kAdd || in(*made, 0).low < 0 || in(*made, 1).low < 0) return false;
+    // What is made in more steps is not looked for.
+    constexpr int kSteps = 4;
+    for (const ValueId part : made->operands) {
+      ValueId same = part;
+      for (int i = 0; i < kSteps && same >= 0; ++i, same = magnitude_within(same, true)) {
+        ValueId of = x;
+        for (int k = 0; k < kSteps && of >= 0; ++k, of = magnitude_within(of, false))
+          if (of == same) return true;
+      }
+    }
+    return false;
+  }
+  static Numbers quotient(const Walk& w, const BodyNode& n) {
+    constexpr double kOffBy = 0x1p-20;  // of its size, however it is computed
+    const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
+    if (b.low <= 0 && b.high >= 0) return any(n.result, kF32);
+    Numbers made = corners(n, a, b, may_be_infinite(a) && may_be_infinite(b), false,
+                           {a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high});
+    if (w.is_within_sum(n.operands[0], n.operands[1])) {
+      made.low = std::max(made.low, a.low >= 0 ? -0.0 : -1.0);
+      made.high = std::min(made.high, a.high <= 0 ? 0.0 : 1.0);
+    }
+    made.low -= std::abs(made.low) * kOffBy;
+    made.high += std::abs(made.high) * kOffBy;
+    return made;
+  }
+
   // Bitwise operators, of integers: numbers of so many bits, beside the sign, have no others set.
   static double filled(const Numbers& x) {
     const double magnitude = std::max(x.high, -x.low - 1);
@@ -350,6 +394,7 @@ class Walk {
     static const Rules rules{{"Add", sum},
                              {"Sub", difference},
                              {"Mul", product},
+                             {"Div", quotient},
                              {"Neg", negated},
                              {"Abs", magnitude},
                              {"Sqrt", root},
