@@ -7,7 +7,7 @@
 
 #include <tenon/expr/bounds.hpp>
 #include <tenon/program/exec/arithmetic_internal.hpp>
-#include <tenon/program/ir/copy_region.hpp>
+#include <tenon/program/ir/fixed_step_internal.hpp>
 
 namespace tenon::program::detail {
 namespace {

@@ -38,9 +38,6 @@ class IndexCode {
   InlineVector<Step, 3> steps_;  // i + 1 has three
 };
 
-// How far `e` moves when the index does by one; nothing where that depends on one of `indices`.
-std::optional<Expr> fixed_step(const Expr& e, const std::string& index, const std::vector<std::string>& indices);
-
 // A copy, ready to run on buffers of any bounds. Rows along one dim of the destination that read the source with a
 // fixed stride are moved as rows (as one block where both strides are those of an element); else elements one by one.
 class TENON_API CopyPlan {
