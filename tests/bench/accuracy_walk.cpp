@@ -34,7 +34,7 @@ namespace {
 using tenon::test::MathBlock;
 using tenon::test::MathCase;
 
-constexpr int kBlock = 1 << 11;  // floats; with their exact values they stay in the first-level cache
+constexpr int kBlock = 1 << 11;  // floats; with their exact values they stay in L1
 constexpr uint64_t kPart = uint64_t{1} << 22, kParts = (uint64_t{1} << 32) / kPart;  // floats of a thread's step
 
 struct Worst {

@@ -135,7 +135,7 @@ Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, Th
   row.kernels = kernels.size();
   row.coverage = model->placement().coverage(options.target);
   made.clear();
-  // Both write to the same memory: which pages a tensor has is worth a tenth in the second-level cache.
+  // Both write to the same memory: which pages a tensor has is worth a tenth in L2.
   const auto bound = must(model->bind(data, results, alone), row.name);
   std::vector<Runner> runners;
   runners.push_back({"tenon", [&] { must(bound->run(), row.name); }});

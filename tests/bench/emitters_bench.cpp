@@ -1,5 +1,5 @@
 // Cycles that each elementwise row of the x86 jitter table takes for one vector of f32, in a stream of them that stays
-// in the first-level cache: the figures of the rows' `cycles`. The least of many runs counts, interleaved with those of
+// in L1: the figures of the rows' `cycles`. The least of many runs counts, interleaved with those of
 // a copy and of additions that depend on each other, one a cycle.
 //
 //   emitters_bench [name of an operator]

@@ -172,15 +172,15 @@ using Line = uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
 // Lines ahead: those that will be written, and read. Enough for main memory.
 constexpr int64_t kWritten = 48 * 64, kRead = 64 * 64;
 
-// How lines are moved: past the caches, with lines fetched before they are written or read, so many stretches at once.
+// How lines are moved: non-temporal, with lines fetched before they are written or read, so many stretches at once.
 struct How {
-  bool past_caches = false, fetched = false;
+  bool non_temporal = false, fetched = false;
   int streams = 1;
 };
 
 template <How kHow>
 void put(char* to, const Line& line) {
-  if constexpr (kHow.past_caches) {
+  if constexpr (kHow.non_temporal) {
     // Tensors begin at lines.
 #ifdef __AVX512F__
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<const __m512i&>(line));
@@ -201,7 +201,7 @@ template <How kHow, int kIns, int kOuts, int kInBytes>
 [[gnu::always_inline]] inline void move_unit(const Arrays& a, int64_t unit, Line& line) {
   for (int i = 0; i < kIns; ++i) {
     const char* from = static_cast<const char*>(a.in[static_cast<size_t>(i)]) + unit * kInBytes;
-    if constexpr (kHow.past_caches && kHow.fetched) __builtin_prefetch(from + kRead);
+    if constexpr (kHow.non_temporal && kHow.fetched) __builtin_prefetch(from + kRead);
     if constexpr (kInBytes == 64) {
       line ^= *reinterpret_cast<const Line*>(from);
     } else {
@@ -230,7 +230,7 @@ void move(const Arrays& a, int64_t begin, int64_t end) {
       for (int u = 0; u < 2; ++u) move_unit<kHow, kIns, kOuts, kInBytes>(a, at + s * length + u, line);
   }
   for (int64_t at = begin + length * kHow.streams; at < end; ++at) move_unit<kHow, kIns, kOuts, kInBytes>(a, at, line);
-  if constexpr (kHow.past_caches) __builtin_ia32_sfence();
+  if constexpr (kHow.non_temporal) __builtin_ia32_sfence();
   // What was read is used, also where nothing is written.
   const Line used = line;
   __asm__ volatile("" : : "m"(used));
@@ -271,7 +271,7 @@ void move_pieces(const Arrays& a, int64_t begin, int64_t end) {
         put<kHow>(static_cast<char*>(a.out[i]) + at * 64, line);
     }
   }
-  if constexpr (kHow.past_caches) __builtin_ia32_sfence();
+  if constexpr (kHow.non_temporal) __builtin_ia32_sfence();
   const Line used = line;
   __asm__ volatile("" : : "m"(used));
 }

@@ -49,7 +49,7 @@ void sum_columns(const Arrays&, int64_t begin, int64_t end);           // the sa
 void sum_rows(const Arrays&, int64_t begin, int64_t end);
 
 // Read every input and write every output once, nothing else: units are lines of 64 bytes of the outputs. By stores as
-// they are, with the lines fetched before they are written, by stores past the caches, by those with the lines fetched
+// they are, with the lines fetched before they are written, by non-temporal stores, by those with the lines fetched
 // before they are read, and by those without fetching, and both in two and four stretches side by side: which is best
 // depends on the machine and the size.
 std::span<const HandLoop> move_one_to_one();

@@ -16,7 +16,7 @@ namespace tenon::bench {
 struct Kind {
   const char* name;
   const char* dims;
-  std::array<const char*, 3> sizes;  // tensors that a second-level cache holds, a third-level one, and none
+  std::array<const char*, 3> sizes;  // tensors that L2 holds, that L3 does, and none
   const char* text;
 };
 

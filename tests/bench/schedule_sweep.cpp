@@ -63,7 +63,7 @@ std::vector<Schedule> schedules_by_hand(const Case& c) {
     fetching.front().ahead = 1;
     out.push_back({name + ", fetched", [=](Pair& p) { apply(p, fetching); }});
     std::vector<LoopOver> past = fetching;
-    past.front().past_caches = true;
+    past.front().non_temporal = true;
     out.push_back({name + ", past", [=](Pair& p) { apply(p, past); }});
   };
   const auto at_end = [](Pair& p, const std::vector<LoopOver>& loops) { p.last.loops(loops); };

@@ -111,7 +111,7 @@ class Bench {
     const size_t widest = std::max(ins[0].second.bytes(), outs[0].second.bytes());
     const auto lines = static_cast<int64_t>(widest / 64);
     std::vector<Runner> runners;
-    // Where the hand loop writes, too: which pages a tensor has is worth a tenth of a call in the second-level cache.
+    // Where the hand loop writes, too: which pages a tensor has is worth a tenth of a call in L2.
     std::vector<Datum> results;
     for (auto& [name, tensor] : outs) results.emplace_back(tensor);
     const auto bound = must(model->bind(data, results, run), c.name);

@@ -21,7 +21,7 @@ struct Case {
 // Elementwise graphs by size, then rows, then columns; the larger ones of each lie in no cache.
 std::vector<Case> snippet_cases();
 
-// Rows of 7 to 384 floats, in the second-level cache and beyond all, and few elements of an odd number.
+// Rows of 7 to 384 floats, in L2 and beyond all, and few elements of an odd number.
 std::vector<Case> short_cases();
 
 // What both have.

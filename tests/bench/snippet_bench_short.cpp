@@ -19,7 +19,7 @@ Case rms_norm_case(int64_t rows, int64_t n) {
 }  // namespace
 
 std::vector<Case> short_cases() {
-  // What x has: with y it lies in the second-level cache, and twice beyond the last-level one.
+  // What x has: with y it lies in L2, and twice beyond the last-level one.
   constexpr int64_t kNear = 200 << 10, kFar = 64 << 20;
   std::vector<Case> all;
   for (const int64_t bytes : {kNear, kFar}) {

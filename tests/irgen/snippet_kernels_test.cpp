@@ -29,7 +29,7 @@ void code(const int64_t*) {
 
 std::atomic<int> made_forms;  // for large calls
 
-// y[rows, columns] = x[rows, columns] + x: code 'n' for any call, 'p' from 1,000 bytes on, 's' past the caches from
+// y[rows, columns] = x[rows, columns] + x: code 'n' for any call, 'p' from 1,000 bytes on, 's' non-temporal from
 // 4,000 bytes on, with `any_rows` also 'h' for rows that begin anywhere. The first `failures` attempts to make either
 // of these fail.
 std::shared_ptr<SnippetCode> add_code(int failures = 0, bool any_rows = false) {
@@ -56,8 +56,8 @@ std::shared_ptr<SnippetCode> add_code(int failures = 0, bool any_rows = false) {
     made->larger.push_back(std::make_unique<const FormOnDemand>(CallRange{.least_bytes = least_bytes}, make));
   };
   add_larger(1000, {.kernel = *kernel, .run = code<'p'>});
-  add_larger(4000, {.kernel = *kernel, .run = code<'s'>, .past_caches = true});
-  if (any_rows) add_larger(4000, {.kernel = *kernel, .run = code<'h'>, .past_caches = true, .any_rows = true});
+  add_larger(4000, {.kernel = *kernel, .run = code<'s'>, .non_temporal = true});
+  if (any_rows) add_larger(4000, {.kernel = *kernel, .run = code<'h'>, .non_temporal = true, .any_rows = true});
   return made;
 }
 
@@ -204,7 +204,7 @@ std::string ran_for_two(int64_t shift_bytes) {
   EXPECT_TRUE(kernel.ok());
   code->form = {.kernel = *kernel, .run = irgen::code<'n'>};
   const auto make = [&kernel](const snippet::Body&) -> Result<SnippetForm> {
-    return SnippetForm{.kernel = *kernel, .run = irgen::code<'h'>, .past_caches = true, .any_rows = true};
+    return SnippetForm{.kernel = *kernel, .run = irgen::code<'h'>, .non_temporal = true, .any_rows = true};
   };
   code->larger.push_back(std::make_unique<const FormOnDemand>(CallRange{}, make));
   Guarded<std::byte> x_memory(4096), y(4096, GuardAt::begin), z(4096, GuardAt::begin);

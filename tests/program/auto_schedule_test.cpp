@@ -54,7 +54,7 @@ std::pair<int64_t, int64_t> step_and_windows(const std::string& group) {
   return {std::stoll(found[1]), std::stoll(found[2])};
 }
 
-// What a stage makes is read by the next one at once, and then no more: the first level is enough for any number of
+// What a stage makes is read by the next one at once, and then no more: L1 is enough for any number of
 // stages.
 TEST(AutoSchedule, ChainsWithoutWindowsStayInTheFirstLevel) {
   for (const int stages : {2, 3, 8, 16, 40})
@@ -107,7 +107,7 @@ TEST(AutoSchedule, LongChainsAreCutNoWorseThanByHand) {
     }
 }
 
-// A loop over rows leaves rows whole: one that is longer than the first level is cut, too.
+// A loop over rows leaves rows whole: one that is longer than L1 is cut, too.
 TEST(AutoSchedule, LongRowsAreCut) {
   for (const auto& [width, height] : {std::pair<int64_t, int64_t>{1 << 20, 1}, {1 << 19, 4}, {1 << 16, 16}}) {
     Blurs b = rows_of_points(4), plain = rows_of_points(4);
@@ -122,7 +122,7 @@ TEST(AutoSchedule, LongRowsAreCut) {
   }
 }
 
-// In tiles and down columns what is fresh is handed on in the first level: where pieces of rows cost nothing they are
+// In tiles and down columns what is fresh is handed on in L1: where pieces of rows cost nothing they are
 // cut, where they cost much rows are left whole.
 TEST(AutoSchedule, LongRowsOfStencilsAreCutWherePiecesAreCheap) {
   for (const double per_row : {0.0, 1e-6}) {
@@ -138,7 +138,7 @@ TEST(AutoSchedule, LongRowsOfStencilsAreCutWherePiecesAreCheap) {
   }
 }
 
-// Where windows of whole rows are more than the second level holds, and nobody waits for pieces of rows.
+// Where windows of whole rows are more than L2 holds, and nobody waits for pieces of rows.
 TEST(AutoSchedule, LargeWindowsGoDownColumns) {
   CostModel model = CostModel::host();
   for (CostModel::Memory& m : model.memories) m.latency_seconds = 0;
@@ -172,7 +172,7 @@ int64_t hints_in(const Blurs& b) {
   return std::distance(std::sregex_iterator(text.begin(), text.end(), hint), std::sregex_iterator());
 }
 
-// Source and result of points are 8 bytes an index, and the third level has no part of them from 4 M indices on.
+// Source and result of points are 8 bytes an index, and L3 has no part of them from 4 M indices on.
 TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
   const auto hints = [](int64_t extent, const CostModel& model) {
     Blurs b = points(6);
@@ -186,7 +186,7 @@ TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
   EXPECT_EQ(hints(int64_t{4} << 20, model_that_fetches()), 12)
       << "a portion of the source and of the result for each stage";
   EXPECT_EQ(hints(int64_t{4} << 20, CostModel::host()), 0);
-  EXPECT_EQ(hints(int64_t{1} << 20, model_that_fetches()), 0) << "it all lies in the third level";
+  EXPECT_EQ(hints(int64_t{1} << 20, model_that_fetches()), 0) << "it all lies in L3";
 }
 
 // As was read of a Zen 4 whose other guests were quiet.
@@ -203,7 +203,7 @@ CostModel model_of_zen4() {
   model.ahead_part = 0.47;
   model.apart = 1.6;
   model.fetched_part = 0.56;
-  model.past_caches_part = 0.62;
+  model.non_temporal_part = 0.62;
   return model;
 }
 std::string only_group_of_points(int stages, int64_t width, int64_t rows) {
@@ -216,7 +216,7 @@ std::string only_group_of_points(int stages, int64_t width, int64_t rows) {
   return report->groups[0];
 }
 
-// Of 8 MB at each end the third level has some; where others use it more, strips that fetch nothing take up to twice as
+// Of 8 MB at each end L3 has some; where others use it more, strips that fetch nothing take up to twice as
 // long as those that do.
 TEST(AutoSchedule, FarMemoryIsFetchedWhereTheThirdLevelHoldsAPartOfIt) {
   const std::string group = only_group_of_points(8, 1024, 2048);
@@ -230,7 +230,7 @@ TEST(AutoSchedule, RowsOfTwoPartsAndMoreAreCutByThemselves) {
   EXPECT_NE(group.find(", y in steps of 1,"), std::string::npos) << group;
 }
 
-// As was read of an Emerald Rapids, whose third level others use.
+// As was read of an Emerald Rapids, whose L3 others use.
 CostModel model_of_xeon() {
   CostModel model = CostModel::host();
   model.memories = {{"L1", 48 << 10, 243.05e9, 3.58e-9, 42 << 10},
@@ -247,12 +247,12 @@ CostModel model_of_xeon() {
   model.fetched_way = 0.91;
   model.fetched_part_nearby = 0.5357;
   model.fetched_way_nearby = 0.82;
-  model.past_caches_part = 0.0911;
-  model.past_caches_way = 0.67;
+  model.non_temporal_part = 0.0911;
+  model.non_temporal_way = 0.67;
   return model;
 }
 
-// Pieces of 1 KB leave the first level to what stages hand on, while their ends are fetched: down columns, and in tiles
+// Pieces of 1 KB leave L1 to what stages hand on, while their ends are fetched: down columns, and in tiles
 // where pieces down columns wait (docs/performance/pipelines.md, The model).
 TEST(AutoSchedule, NarrowPiecesAreOfferedWhereTheirEndsAreFetched) {
   struct Wanted {
@@ -272,18 +272,18 @@ TEST(AutoSchedule, NarrowPiecesAreOfferedWhereTheirEndsAreFetched) {
   }
 }
 
-// Of 2 MB, which the third level is sure to hold, nothing is left to main memory, however slow the way is read to be: it
+// Of 2 MB, which L3 is sure to hold, nothing is left to main memory, however slow the way is read to be: it
 // took 1.2 to 1.4 times as long, and who reads the results next would wait for them (docs/performance/pipelines.md).
 TEST(AutoSchedule, ResultsThatACacheIsSureToHoldStayThere) {
   const auto past = [](int64_t rows) {
     CostModel model = model_of_xeon();
-    model.past_caches_part = 0.5;
+    model.non_temporal_part = 0.5;
     Blurs b = blurs(3);
     const auto report = auto_schedule(
         b.p, {b.source}, {b.result},
         {{"result.min0", 0}, {"result.extent0", 256}, {"result.min1", 0}, {"result.extent1", rows}}, model);
     EXPECT_TRUE(report.ok()) << report.error().to_string();
-    return report->to_string().find("past the caches") != std::string::npos;
+    return report->to_string().find("non-temporal") != std::string::npos;
   };
   EXPECT_FALSE(past(2048));
   EXPECT_TRUE(past(4096));
@@ -299,12 +299,12 @@ TEST(AutoSchedule, ResultsThatNoStageReadsGoPastTheCaches) {
       b.p.padded_copy(b.result, {x - 1}, result, {x}, {{1, extent - 5}}, Padding::value(int32_t{0}));
     }
     CostModel model = model_that_fetches(0.5);
-    model.past_caches_part = part;
+    model.non_temporal_part = part;
     const SymbolValues all{{result.name() + ".min0", 0}, {result.name() + ".extent0", extent}};
     const auto report = auto_schedule(b.p, {b.source}, {result}, all, model);
     EXPECT_TRUE(report.ok()) << report.error().to_string();
-    const bool stated = print(b.p.build({b.source}, {result}).value()).find("copy_past_caches") != std::string::npos;
-    EXPECT_EQ(report->to_string().find("past the caches") != std::string::npos, stated) << report->to_string();
+    const bool stated = print(b.p.build({b.source}, {result}).value()).find("copy_non_temporal") != std::string::npos;
+    EXPECT_EQ(report->to_string().find("non-temporal") != std::string::npos, stated) << report->to_string();
     return stated;
   };
   EXPECT_TRUE(past(0.8, int64_t{8} << 20, false));

@@ -21,7 +21,7 @@ TEST(CostModel, KeepsMemoriesWithoutABandwidth) {
                      space("l2", 1 << 20, Bandwidth{80e9, Bandwidth::Per::second}), space("l3", 32 << 20)};
   const CostModel model = CostModel::of(target);
   ASSERT_EQ(model.memories.size(), 4u);
-  EXPECT_EQ(model.memories[0].bytes_per_second, 80e9) << "without a clock nothing is said of the first level";
+  EXPECT_EQ(model.memories[0].bytes_per_second, 80e9) << "without a clock nothing is said of L1";
   EXPECT_EQ(model.memories[1].bytes, 1 << 20);
   EXPECT_EQ(model.memories[2].bytes_per_second, model.memories[3].bytes_per_second);
   EXPECT_EQ(model.memories[3].bytes, 0) << "the largest holds anything";

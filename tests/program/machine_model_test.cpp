@@ -26,7 +26,7 @@ struct Hinted {
   HintedNames names;
   double hidden, way;
 };
-constexpr Hinted kHinted[] = {{kFetched, 0.7, 0.9}, {kFetchedNearby, 0.4, 0.95}, {kPastCaches, 0.6, 0.8}};
+constexpr Hinted kHinted[] = {{kFetched, 0.7, 0.9}, {kFetchedNearby, 0.4, 0.95}, {kNonTemporal, 0.6, 0.8}};
 
 // A machine that passes bytes within a cache at one speed until a part of it is full, and then at that of the next.
 struct Machine {
@@ -81,8 +81,8 @@ TEST(MachineModel, SaysWhatIsRead) {
   EXPECT_EQ(m.seconds_per_hinted_piece, 40e-9);
   EXPECT_EQ(m.fetched_part_nearby, 0.4);
   EXPECT_EQ(m.fetched_way_nearby, 0.95);
-  EXPECT_EQ(m.past_caches_part, past_caches_kernel()->finish ? 0.6 : 0);
-  EXPECT_EQ(m.past_caches_way, past_caches_kernel()->finish ? 0.8 : 1);
+  EXPECT_EQ(m.non_temporal_part, non_temporal_kernel()->finish ? 0.6 : 0);
+  EXPECT_EQ(m.non_temporal_way, non_temporal_kernel()->finish ? 0.8 : 1);
   EXPECT_NEAR(m.seconds_per_row, 0.4 * 3.5e-9, 1e-15) << "one is read and one is written, others beside them";
   EXPECT_NEAR(m.seconds_per_call, 5e-9, 1e-15) << "and what a kernel does before its first element";
   EXPECT_GT(m.apart, 1);
@@ -180,12 +180,12 @@ TEST(MachineModel, WhatIsHiddenIsNoMoreThanAllAndNoChance) {
   const auto parts = [&](double read) {
     for (const Hinted& hinted : kHinted) readings[std::string(hinted.names.hidden)] = read;
     const CostModel m = model_of(readings, kCaches);
-    return std::array{m.fetched_part, m.fetched_part_nearby, m.past_caches_part};
+    return std::array{m.fetched_part, m.fetched_part_nearby, m.non_temporal_part};
   };
-  const double past = past_caches_kernel()->finish ? 1 : 0;
+  const double past = non_temporal_kernel()->finish ? 1 : 0;
   EXPECT_EQ(parts(0.25), (std::array{0.25, 0.25, past * 0.25}));
   EXPECT_EQ(parts(1.3), (std::array{1.0, 1.0, past}));
-  EXPECT_EQ(parts(0.15), (std::array{0.0, 0.0, past * 0.15})) << "past the caches the way is another one, too";
+  EXPECT_EQ(parts(0.15), (std::array{0.0, 0.0, past * 0.15})) << "non-temporal the way is another one, too";
 }
 
 // The least of main memory's tries beside what passes within the cache take three times of four: nothing would be
@@ -238,12 +238,12 @@ TEST(MachineRecord, WhatOthersOnlySlowIsTheBetterQuarterAndWhatTheyLeaveTheMedia
   EXPECT_EQ(record.readings().at("a mostly"), 5);
 }
 
-// Who goes past the caches for nothing pays main memory for what they hold, who does not loses what is gained.
+// Who stores non-temporally for nothing pays main memory for what they hold, who does not loses what is gained.
 TEST(MachineRecord, WhatIsGainedPastTheCachesIsWhatTheLeastQuarterSays) {
   MachineRecord record;
   const auto add = [&](double hidden, double way, int64_t when) {
     Readings readings = measured(1, 0);
-    for (const HintedNames& names : {kPastCaches, kFetched})
+    for (const HintedNames& names : {kNonTemporal, kFetched})
       readings[std::string(names.hidden)] = hidden, readings[std::string(names.way)] = way;
     record.add(std::move(readings), when);
   };
@@ -253,9 +253,9 @@ TEST(MachineRecord, WhatIsGainedPastTheCachesIsWhatTheLeastQuarterSays) {
   };
   for (int i = 1; i <= 9; ++i) add(0.1 * i, 0.1 * i, 0);
   EXPECT_EQ(read(kFetched), std::pair(0.1 * 5, 0.1 * 5));
-  EXPECT_EQ(read(kPastCaches), std::pair(0.1 * 3, 0.1 * 7));
+  EXPECT_EQ(read(kNonTemporal), std::pair(0.1 * 3, 0.1 * 7));
   for (int moment = 1; moment < 5; ++moment) add(1, 0.5, moment * kMoment);
-  EXPECT_EQ(read(kPastCaches), std::pair(1.0, 0.5)) << "in four moments of five";
+  EXPECT_EQ(read(kNonTemporal), std::pair(1.0, 0.5)) << "in four moments of five";
 }
 
 TEST(MachineRecord, QuieterMeasurementsReplaceOthers) {

@@ -167,7 +167,7 @@ class Case {
         std::vector<LoopOver> loops{{xy[first], step(), workers(), drawn_.chance(40) ? drawn_.pick(1, 3) : 0}};
         if (drawn_.chance(40)) loops.push_back({xy[1 - first], step(), workers()});
         if (drawn_.chance(20)) loops.push_back({xy[first], drawn_.pick(3, 9), workers()});
-        loops.front().past_caches = drawn_.chance(30) && computes_[s];
+        loops.front().non_temporal = drawn_.chance(30) && computes_[s];
         stages_[s].loops(loops);
       }
       if (drawn_.chance(10))

@@ -8,7 +8,7 @@
 namespace tenon::program {
 namespace {
 
-// Windows that are half of the second level and more: what they cost is what the model says of it.
+// Windows that are half of L2 and more: what they cost is what the model says of it.
 TEST(ScheduleCosts, WindowsAreLostBeyondWhatIsSure) {
   const auto seconds = [](double sure) {
     CostModel model = CostModel::host();
@@ -41,7 +41,7 @@ double saved_by_fetching_ahead(int64_t step, int64_t extent) {
   return 1 - seconds(4096) / seconds(0);
 }
 
-// What is read in pieces that are fetched ahead goes on while the first level is worked in; of longer ones less and
+// What is read in pieces that are fetched ahead goes on while L1 is worked in; of longer ones less and
 // less.
 TEST(ScheduleCosts, PiecesThatAreFetchedAheadAreHidden) {
   constexpr int64_t kExtent = int64_t{1} << 24;
@@ -52,7 +52,7 @@ TEST(ScheduleCosts, PiecesThatAreFetchedAheadAreHidden) {
   EXPECT_EQ(saved_by_fetching_ahead(2048, kExtent), 0);
 }
 
-// Source and result are 8 bytes an index, and the third level is sure of 16 MB and has none of 32.
+// Source and result are 8 bytes an index, and L3 is sure of 16 MB and has none of 32.
 TEST(ScheduleCosts, OnlyWhatComesFromMainMemoryIsHidden) {
   EXPECT_EQ(saved_by_fetching_ahead(1024, int64_t{1} << 20), 0);
   const double half = saved_by_fetching_ahead(1024, int64_t{3} << 20),
@@ -75,14 +75,14 @@ double gained_by_fetching(int64_t step, const CostModel& model) {
 }
 
 // Six calls go by for 8 bytes an index. Hints for so many bytes that they wait for one another hide less; and what is
-// fetched needs room in the second level beside an iteration's results.
+// fetched needs room in L2 beside an iteration's results.
 TEST(ScheduleCosts, WhatIsFetchedAheadMustBeShortAndFitBesideAnIteration) {
   const auto gained = [](int64_t step) { return gained_by_fetching(step, model_that_fetches(0.2)); };
   const double all = gained(512);
   EXPECT_GT(all, 0);
   EXPECT_NEAR(gained(256), all, 1e-3 * all) << "341 bytes a call, and 682";
-  EXPECT_LT(gained(4096), all) << "32 KB and what is fetched are more than half of the first level";
-  EXPECT_EQ(gained(65536), 0) << "512 KB and as much again are all of the second level";
+  EXPECT_LT(gained(4096), all) << "32 KB and what is fetched are more than half of L1";
+  EXPECT_EQ(gained(65536), 0) << "512 KB and as much again are all of L2";
 }
 
 // What only reads from main memory, and what only writes to it, waits longer for it than passes that do both: of strips
@@ -103,7 +103,7 @@ TEST(ScheduleCosts, EndsThatAreApartTakeLonger) {
 }
 
 // A result is read by the next call, before all of the next iteration's bytes are there: the more calls these are
-// shared among, the less is pushed out. Pieces of 8 KB and their readers' are half of the first level.
+// shared among, the less is pushed out. Pieces of 8 KB and their readers' are half of L1.
 TEST(ScheduleCosts, OfWhatIsFetchedOnlyWhatTwoCallsFetchPushesResultsOut) {
   const auto seconds = [](int stages, int64_t ahead) {
     Blurs b = points(stages);
@@ -166,7 +166,7 @@ CostModel model_of_alike_caches() {
   return model;
 }
 
-// Six calls go by for 8 bytes an index; of a second level of 64 KB the half is sure, and of 48 KB it holds half of what
+// Six calls go by for 8 bytes an index; of an L2 of 64 KB the half is sure, and of 48 KB it holds half of what
 // is more.
 TEST(ScheduleCosts, WhatIsFetchedHasWhatIsLeftOfTheSecondLevel) {
   CostModel model = model_of_alike_caches();
@@ -252,11 +252,11 @@ TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndHideWhatTheModelSays) {
     std::vector<LoopOver> loops{{y, 2}};
     if (width > 0) loops.insert(loops.begin(), {x, width});
     loops.front().ahead = 1;
-    loops.front().past_caches = part >= 0;
+    loops.front().non_temporal = part >= 0;
     b.last.loops(loops);
     CostModel model = model_of_alike_caches();
     model.apart = 1.5;
-    model.past_caches_part = std::max(part, 0.0);
+    model.non_temporal_part = std::max(part, 0.0);
     return *predict_cost(b.p, {b.source}, {b.result}, sizes(side), model);
   };
   const CostModel model = model_that_fetches();
@@ -276,14 +276,15 @@ TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndHideWhatTheModelSays) {
   EXPECT_NEAR(gained(512), out / (in + out) * 0.2 * 1.5 * (in / near + out / far), 1e-9);
 }
 
-// Where nothing more is hidden, results go past the caches for a shorter way alone, and not for one that is no shorter.
+// Where nothing more is hidden, results are stored non-temporally for a shorter way alone, and not for one that is no
+// shorter.
 TEST(ScheduleCosts, ResultsGoPastTheCachesForAShorterWayToo) {
   const auto goes = [](double way) {
     CostModel model = model_of_alike_caches();
-    model.past_caches_way = way;
+    model.non_temporal_way = way;
     Blurs b = blurs(3);
     const auto report = auto_schedule(b.p, {b.source}, {b.result}, sizes(4096), model);
-    return report->groups.back().find("past the caches") != std::string::npos;
+    return report->groups.back().find("non-temporal") != std::string::npos;
   };
   EXPECT_TRUE(goes(0.5));
   EXPECT_FALSE(goes(1));
@@ -295,10 +296,10 @@ TEST(ScheduleCosts, ResultsGoPastTheCachesForAShorterWayToo) {
 TEST(ScheduleCosts, PiecesPastTheCachesThatShareLinesReadThem) {
   constexpr int64_t kRows = 8192;
   CostModel model = model_that_fetches();
-  model.past_caches_part = 0.7;
+  model.non_temporal_part = 0.7;
   const auto shared = [&](LoopOver inner, const LoopOver& outer) {
     inner.ahead = 1;
-    inner.past_caches = true;
+    inner.non_temporal = true;
     const auto seconds = [&](int64_t width) {
       Blurs b = rows_of_points(3);
       b.last.loops({inner, outer});
@@ -352,7 +353,7 @@ TEST(ScheduleCosts, PiecesOfRowsWithWindowsAlongThemLieBetweenLines) {
   EXPECT_NEAR(seconds(x, tiles) / seconds(x, rows), 1, 1e-3);
 }
 
-// What moves through the second level goes on beside loads from the first, but for a fifth of the shorter one.
+// What moves through L2 goes on beside loads from the first, but for a fifth of the shorter one.
 TEST(ScheduleCosts, LoadsDoNotHideAllThatMoves) {
   const auto seconds = [](double first, double second) {
     Blurs b = blurs(12);
@@ -365,7 +366,7 @@ TEST(ScheduleCosts, LoadsDoNotHideAllThatMoves) {
   const double slow = seconds(1e9, 100e9), slower = seconds(1e9, 50e9), alone = seconds(1e9, 1e15);
   EXPECT_GT(slow, alone);
   EXPECT_NEAR(slower - alone, 2 * (slow - alone), 0.01 * (slow - alone));
-  // Two of its rows are read again by the next two of the first stage: from the second level, and beside nothing.
+  // Two of its rows are read again by the next two of the first stage: from L2, and beside nothing.
   const double again = 1024 * 1048 * sizeof(int32_t) * 2 / (1046 / 512.0) * (1 / 50e9 - 1 / 100e9);
   const double other = seconds(1e15, 50e9) - seconds(1e15, 100e9) - again;
   EXPECT_NEAR(slower - slow - again, 0.2 * other, 0.02 * other);
@@ -439,7 +440,7 @@ TEST(ScheduleCosts, WhatHintsMakeOfAWayIsWhatTheModelSays) {
   };
   CostModel model = model_of_alike_caches();
   const auto gained = [&](int64_t side) { return seconds(model, 0, side) - seconds(model, 1, side); };
-  constexpr int64_t kNearby = 1024, kFar = 4096;  // 8 MB of the third level's 16 sure ones, and 128
+  constexpr int64_t kNearby = 1024, kFar = 4096;  // 8 MB of L3's 16 sure ones, and 128
   model.fetched_part = 0.1;
   EXPECT_EQ(gained(kNearby), 0) << "none of it is in the largest memory";
   model.fetched_part_nearby = 0.2;

@@ -31,7 +31,7 @@ TEST(AllocateAligned, GivesWholeUsableBlocks) {
   }
 }
 
-// Lines at the same place of two tensors, of which a kernel reads both, in the first-level cache of AMD processors.
+// Lines at the same place of two tensors, of which a kernel reads both, in L1 of AMD processors.
 TEST(AllocateAligned, BlocksOfAPowerOfTwoDoNotPushEachOtherOutOfTheFirstLevel) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "blocks have no bytes behind them, so that what is written there is seen";

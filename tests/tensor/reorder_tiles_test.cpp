@@ -82,7 +82,7 @@ void expect_matrices(const TransposeTask& shape, int64_t size, ReorderIsa isa, s
   for (size_t i = 0; i < source.bytes(); ++i) source.data()[i] = static_cast<std::byte>(random());
   task.source = source.data();
   task.destination = destination.data();
-  task.past_caches = random() % 2 == 0;
+  task.non_temporal = random() % 2 == 0;
   transpose(task, size, isa);
   for (int64_t i = 0; i < task.count * task.destination_step; ++i) {
     const int64_t byte = i % size, row = i / size % all_rows, column = i / task.destination_pitch % task.columns,

@@ -27,7 +27,7 @@ Result<void> run(const LinearKernel& kernel, const TargetDescription& target, st
   return {};
 }
 
-// Stores past the caches want rows that begin at whole lines: one row of any length, or any number of whole lines each.
+// Non-temporal stores want rows that begin at whole lines: one row of any length, or any number of whole lines each.
 void align_rows(RandomBody& random, Dims& extents) {
   if (extents.empty()) return;
   const bool one = random.pick(2) == 0;
@@ -181,7 +181,7 @@ TEST_P(Bodies, ShortRowsAreJoined) {
     const int64_t each = snippet::rows_to_join(100000, columns, lanes);
     for (const int64_t rows : {int64_t{0}, int64_t{1}, 6 * each - 1, 6 * each, 6 * each + 1, 9 * each - 1}) {
       const int at_once = rows % 2 == 0 ? 4 : 1;
-      // Past the caches where all joined rows begin at whole lines; no sums then, whose rows do not.
+      // Non-temporal where all joined rows begin at whole lines; no sums then, whose rows do not.
       const bool aligned = rows >= 6 * each && rows * columns % 16 == 0;
       const FormPasses passes{.isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = 64}};
       HarnessOptions options;

@@ -8,7 +8,7 @@ namespace {
 
 using FormsRows = Forms;
 
-// Where a fold takes more than the second-level cache, of what is known and of what a call shows.
+// Where a fold takes more than L2, of what is known and of what a call shows.
 TEST_P(FormsRows, SweepsAreMergedOfLongStretches) {
   const auto least = [&](std::string_view shape, int axis, std::string_view op = "Softmax") {
     const FormMaker maker(target(), **jitter_table(), {});
@@ -33,7 +33,7 @@ TEST_P(FormsRows, SweepsAreMergedOfLongStretches) {
   EXPECT_EQ(least("N,100", 1, "LpNormalization"), Least{}) << "one sweep, and another that stores";
 }
 
-// Also within the last-level cache, of rows that the second level does not hold, where lines are fetched out of that.
+// Also within the last-level cache, of rows that L2 does not hold, where lines are fetched out of that.
 TEST_P(FormsRows, SweepsAreMergedWhereTheLastLevelAnswersSlowly) {
   const auto least = [&](const TargetDescription& from, std::string_view op) -> std::vector<int64_t> {
     const FormMaker maker(from, **jitter_table(), {});
@@ -161,8 +161,8 @@ TEST_P(FormsRows, RowsThatBeginAnywhereHaveTheirOwn) {
       << "columns, 157,696 bytes of 256";
 }
 
-// Where nothing is fetched ahead, rows that the first level holds go alone instead of skewed, and none is fetched
-// along with another but longer ones, into the second level.
+// Where nothing is fetched ahead, rows that L1 holds go alone instead of skewed, and none is fetched
+// along with another but longer ones, into L2.
 TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
@@ -201,7 +201,7 @@ TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_EQ(suffixes(stated, "f32[2000,1024]", once).find("alone"), std::string::npos) << "one loop is as fast";
   EXPECT_EQ(suffixes(stated, "f32[2000,4112]", once).find("alone"), std::string::npos) << "wherever rows lie";
   EXPECT_NE(suffixes(stated, "f32[2000,1025]", once).find(anywhere), std::string::npos);
-  // Of whole pages alone: 4 KB. Of one the first level holds two with what waits in y; what waits elsewhere is one row.
+  // Of whole pages alone: 4 KB. Of one L1 holds two with what waits in y; what waits elsewhere is one row.
   const std::string paged = ".streaming.alone.paged ", near = ".streaming.alone.near ";
   for (const auto& [x, order] : {std::pair("f32[2000,1024]", paged),
                                  {"f32[2000,2048]", near},
@@ -221,7 +221,7 @@ TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
     else
       EXPECT_NE(made.find(order), made.npos) << x << made;
   }
-  // What the first level does not hold beside its powers, fetches the next row into the second.
+  // What L1 does not hold beside its powers, fetches the next row into the second.
   for (const auto& [x, operators, far] : {std::tuple("f32[2000,4112]", softmax, true),
                                           {"f32[2000,4080]", softmax, false},
                                           {"f16[9000,8192]", softmax, false},
@@ -236,8 +236,8 @@ TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_EQ(suffixes(stated, "f32[2000,1025]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);
 }
 
-// Where lines are fetched ahead into the second level, so are those of all orders beyond the caches, and no others.
-// Rows that are folded twice beside what they share are skewed as far as the first level holds them and from an eighth
+// Where lines are fetched ahead into L2, so are those of all orders beyond the caches, and no others.
+// Rows that are folded twice beside what they share are skewed as far as L1 holds them and from an eighth
 // of the second on; between, the sweep that stores fetches the next one.
 TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   TargetDescription stated = target();
@@ -268,7 +268,7 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   // Of 4 bytes each: a row, two that are shared, what is kept.
   constexpr int64_t kElement = 16, kMost = kFirst / kElement, kLong = kSecond / 8 / kElement;
   EXPECT_EQ(orders(norm, kMost), skewed);
-  EXPECT_EQ(orders(norm, kMost + 16), "") << "fetched into the first level";
+  EXPECT_EQ(orders(norm, kMost + 16), "") << "fetched into L1";
   stated.memories[2].prefetch_level = 2;
   EXPECT_EQ(orders(norm, kMost), skewed);
   EXPECT_EQ(orders(norm, kMost + 16), fetching);
@@ -277,7 +277,7 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement), skewed);
   const std::string merged = skewed + ".merged";
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement + 16), merged);
-  // Beside what is shared the second level holds no two rows: several are stored together.
+  // Beside what is shared L2 holds no two rows: several are stored together.
   constexpr int64_t kTwoRows = kSecond / (kElement + 4) / 16 * 16;
   EXPECT_EQ(orders(norm, kTwoRows), merged);
   EXPECT_EQ(orders(norm, kTwoRows + 16), ".streaming.together");
@@ -301,7 +301,7 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   EXPECT_EQ(orders("%y = MeanVarianceNormalization %x {axes = [1]}", kMost + 16), skewed) << "nothing is shared";
 }
 
-// A second level that has no room for two rows beyond half of the first leaves all of that to those that go alone.
+// An L2 that has no room for two rows beyond half of the first leaves all of that to those that go alone.
 TEST_P(FormsRows, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
@@ -318,7 +318,7 @@ TEST_P(FormsRows, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
     return std::pair(alone, fetching);
   };
   constexpr std::pair kAlone(true, false), kFetching(false, true), kNeither(false, false);
-  // The first level holds 4096 elements with what is kept of them.
+  // L1 holds 4096 elements with what is kept of them.
   constexpr uint64_t kLevel = 32 << 10;
   for (const uint64_t bytes : {uint64_t{64}, kLevel / 4, kLevel / 2, kLevel}) {
     for (const int64_t columns : {1024, 2048, 2064, 4096})
@@ -341,7 +341,7 @@ TEST_P(FormsRows, NoOtherRowGoesWithOneThatGoesAlone) {
   ASSERT_EQ(tiers.size(), 1u);
   const auto rows_together = [&] {
     const auto form = maker.make(body, tiers[0]);
-    EXPECT_TRUE(form.ok() && form->past_caches);
+    EXPECT_TRUE(form.ok() && form->non_temporal);
     int64_t rows = 0;
     for (const snippet::Loop& loop : form->kernel.loops)
       if (loop.kind == snippet::Loop::Kind::scalar) rows = std::max(rows, loop.increment);

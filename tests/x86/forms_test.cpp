@@ -89,7 +89,7 @@ TEST_P(Forms, ForLargeCallsWaitForOne) {
     const auto form = (*code)->larger[i]->get((*code)->body);
     ASSERT_TRUE(form.ok()) << form.error().to_string();
     EXPECT_EQ(made() - before, i + 2);
-    EXPECT_EQ((*form)->past_caches, i == 1);
+    EXPECT_EQ((*form)->non_temporal, i == 1);
     EXPECT_EQ(*(*code)->larger[i]->get((*code)->body), *form);
     EXPECT_EQ(made() - before, i + 2);
   }
@@ -106,7 +106,7 @@ TEST_P(Forms, OfKnownExtentsAreThoseThatCallsRun) {
   };
   EXPECT_EQ(larger("10", 21), 0u);    // 5 KB
   EXPECT_EQ(larger("1000", 22), 0u);  // 512 KB: fetched ahead
-  EXPECT_EQ(larger("4000", 23), 1u);  // 2 MB: past the caches, and where outputs are not aligned the form before
+  EXPECT_EQ(larger("4000", 23), 1u);  // 2 MB: non-temporal, and where outputs are not aligned the form before
 }
 
 // From the sizes of caches on, that the target states, of the last one three quarters; down columns, of rows of two
@@ -185,7 +185,7 @@ TEST_P(Forms, OutputsOfOtherRowsStayInTheCaches) {
   ASSERT_NE(streaming, tiers.end());
   const auto form = maker.make(both, *streaming);
   ASSERT_TRUE(form.ok()) << form.error().to_string();
-  EXPECT_TRUE(form->past_caches);
+  EXPECT_TRUE(form->non_temporal);
   for (const snippet::Instruction& one : form->kernel.body) {
     if (one.op != Name("StoreStreaming")) continue;
     for (const snippet::Instruction& pointer : form->kernel.body) {
@@ -223,7 +223,7 @@ TEST_P(Forms, WithoutStoresPastTheCachesAreForNoCall) {
       if (tier.suffix != suffix) continue;
       const auto form = maker.make(body, tier);
       EXPECT_TRUE(form.ok()) << (form.ok() ? "" : form.error().to_string());
-      return std::pair(form->least_row, form->past_caches);
+      return std::pair(form->least_row, form->non_temporal);
     }
     ADD_FAILURE() << "no form " << suffix << " of " << body.to_string();
     return std::pair(int64_t{-1}, false);
@@ -280,7 +280,7 @@ TEST_P(Forms, WalkAsTheirMemorySays) {
   EXPECT_EQ(lines(2), std::tuple(9, 0, 3, 6));
   EXPECT_EQ(tiers[1].passes.prefetch_reads.together, 64);
   // Rows of f32: 2 lines; where lines are not fetched ahead rows may be longer that are walked again, four of them in
-  // half of the first level.
+  // half of L1.
   EXPECT_EQ(tiers[0].lower.longest_row_again, 512);
   EXPECT_EQ(tiers[1].lower.longest_row_once, 32);
   EXPECT_EQ(tiers[1].lower.longest_row_again, 32);
@@ -326,7 +326,7 @@ TEST_P(Forms, LoadAsWideAsTheirMemorySays) {
   using Found = std::pair<bool, bool>;
   const bool halves = GetParam() == Isa::avx512;
   const snippet::Body costly = body_of("f32[N]", "%y = Sigmoid %x"), cheap = body_of("f32[N]", "%y = Sign %x");
-  EXPECT_EQ(loads(cheap, ".prefetching"), Found(false, true)) << "from the last level";
+  EXPECT_EQ(loads(cheap, ".prefetching"), Found(false, true)) << "from the last-level cache";
   EXPECT_EQ(loads(cheap, ".streaming"), Found(halves, !halves));
   EXPECT_EQ(loads(costly, ".streaming"), Found(false, true));
   const snippet::Body again =

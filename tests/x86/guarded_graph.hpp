@@ -84,9 +84,9 @@ class GuardedGraph {
     return outputs;
   }
 
-  // That ran; whose stores might go past the caches; that walked columns in whole rows; that joined several of these;
-  // that made two sweeps one; whose stores went past the caches in rows that begin anywhere.
-  size_t snippets = 0, past_caches = 0, whole_rows = 0, joined_rows = 0, merged = 0, any_rows = 0;
+  // That ran; whose stores might be non-temporal; that walked columns in whole rows; that joined several of these;
+  // that made two sweeps one; whose stores were non-temporal in rows that begin anywhere.
+  size_t snippets = 0, non_temporal = 0, whole_rows = 0, joined_rows = 0, merged = 0, any_rows = 0;
   size_t crops = 0;          // inputs that snippets read in part, where they lie
   size_t written_parts = 0;  // outputs that they wrote as parts of tensors
   size_t in_stages = 0;      // snippets whose folds were cut
@@ -321,15 +321,14 @@ class GuardedGraph {
       TENON_CHECK(made.ok(), made.ok() ? "" : made.error().to_string());
       const auto own = snippet::CallPlan::make_for_extents(code.body, (*made)->kernel, extents);
       TENON_CHECK(own.ok(), own.ok() ? "" : own.error().to_string());
-      bool serves =
-          !in_parts || !(*made)->past_caches || (!(*made)->whole_items && own->parts_aligned(kAlignBytes));
-      for (size_t i = code.body.inputs.size(); (*made)->past_caches && i < addresses.size(); ++i)
+      bool serves = !in_parts || !(*made)->non_temporal || (!(*made)->whole_items && own->parts_aligned(kAlignBytes));
+      for (size_t i = code.body.inputs.size(); (*made)->non_temporal && i < addresses.size(); ++i)
         serves &= (*made)->any_rows
                       ? beyond_vector(code.body, *own, addresses, i, (*made)->kernel.lanes) ==
                             beyond_vector(code.body, *own, addresses, code.body.inputs.size(), (*made)->kernel.lanes)
                       : own->rows_aligned(i, kAlignBytes) && begin_of(*own, addresses, i) % kAlignBytes == 0;
       if (serves) serving.push_back(*made);
-      past_caches += serves && (*made)->past_caches;
+      non_temporal += serves && (*made)->non_temporal;
     }
     // Few bodies have two sweeps that may be one.
     const auto is_merged = [](const irgen::SnippetForm* form) { return form->kernel.merged; };
@@ -338,7 +337,7 @@ class GuardedGraph {
     const irgen::SnippetForm& form =
         *serving[static_cast<size_t>(pick(random, 0, static_cast<int>(serving.size()) - 1))];
     whole_rows += form.kernel.blocks.dim >= 0;
-    any_rows += form.past_caches && form.any_rows;
+    any_rows += form.non_temporal && form.any_rows;
     merged += form.kernel.merged;
     joined_rows += form.kernel.joined.rows >= 0 && joins(form.kernel, extents);
     return form;

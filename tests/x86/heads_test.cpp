@@ -30,7 +30,7 @@ class Heads : public ::testing::TestWithParam<Isa> {
       if (tier.passes.row_begins != RowBegins::behind_heads) continue;
       auto made = maker.make(body_, tier);
       EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().to_string());
-      EXPECT_TRUE(made->past_caches && made->any_rows) << print(made->kernel);
+      EXPECT_TRUE(made->non_temporal && made->any_rows) << print(made->kernel);
       return *std::move(made);
     }
     ADD_FAILURE() << "there is none of " << body_.to_string();
@@ -77,7 +77,7 @@ TEST_P(Heads, OfAllWidthsAndAddresses) {
   // Halves: 1, and what it multiplies.
   check<uint16_t, uint16_t>(form("%y = Mul %x, %s", "%x: f16[N,M], %s: f16[N,1]"), {0x3c00, 0x3d55, 0xb801},
                             [](uint16_t x, uint16_t) { return x; });
-  if (lanes_of(GetParam(), kF32) < 16) return;  // bytes of a vector go past the caches from 16 on
+  if (lanes_of(GetParam(), kF32) < 16) return;  // bytes of a vector are stored non-temporally from 16 on
   check<float, uint8_t>(form("%y = Less %x, %s", "%x: f32[N,M], %s: f32[N,1]"), {3, -1, 5, 3.5},
                         [](float x, float s) -> uint8_t { return x < s; });
 }

@@ -88,7 +88,7 @@ class StagedForms : public ::testing::Test {
   static void check(const Body& body, const std::vector<Dims>& all, Isa isa = Isa::avx512) {
     const FormMaker maker(target(isa), **jitter_table(), {});
     const irgen::SnippetForm near = make(maker, body, false), staged = make(maker, body, true);
-    ASSERT_TRUE(staged.past_caches && staged.whole_items && staged.least_row == 0) << print(staged.kernel);
+    ASSERT_TRUE(staged.non_temporal && staged.whole_items && staged.least_row == 0) << print(staged.kernel);
     std::mt19937 random(1);
     for (const Dims& extents : all) {
       std::vector<std::vector<float>> inputs;

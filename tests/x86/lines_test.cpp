@@ -69,7 +69,7 @@ class Lines : public ::testing::Test {
       if (tier.suffix.find(part_of_name) == std::string::npos) continue;
       const irgen::SnippetForm form = make(maker, tier);
       if (form.least_row == std::numeric_limits<int64_t>::max()) continue;  // the body does not allow it
-      EXPECT_TRUE(form.past_caches && form.any_rows) << print(form.kernel);
+      EXPECT_TRUE(form.non_temporal && form.any_rows) << print(form.kernel);
       names_.insert(tier.suffix);
       // The edges of rows to come.
       const bool edges = turned && form.kernel.blocks.dim < 0;
@@ -146,13 +146,13 @@ TEST_F(Lines, KnownExtentsHaveTheFormsThatCallsRun) {
   const FormMaker maker(testing::with_small_caches(testing::target_of(Isa::avx512)), **jitter_table(), {});
   for (const auto& [columns, lines] : {std::pair{4096, false}, std::pair{4099, true}}) {
     parse("%y = Softmax %x {axis = 0}", str("%x: f32[70,", columns, "]"));
-    size_t past_caches = 0;
+    size_t non_temporal = 0;
     for (const FormMaker::Tier& tier : maker.tiers_of(body_)) {
       if (!tier.passes.stream_stores) continue;
-      ++past_caches;
+      ++non_temporal;
       EXPECT_EQ(tier.passes.row_begins == RowBegins::turned, lines) << columns << " columns: " << tier.suffix;
     }
-    EXPECT_GT(past_caches, 0u);
+    EXPECT_GT(non_temporal, 0u);
   }
 }
 

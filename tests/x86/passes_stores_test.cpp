@@ -1,4 +1,4 @@
-// Passes on stores: rounded by them, past the caches, in several stretches of a row.
+// Passes on stores: rounded by them, non-temporal, in several stretches of a row.
 #include <random>
 #include <set>
 #include <snippet/bodies.hpp>
@@ -48,7 +48,7 @@ TEST_P(Passes, WhatIsStoredNarrowIsRoundedByTheStore) {
   EXPECT_EQ(count(print(optimised(squares("bf16", "    %20:f32 = Round %12 {to = \"f16\"}\n"))), "Round"), 2);
 }
 
-// Rows that are walked at once are all stored past the caches, not the first alone: what is left are stores of parts.
+// Rows that are walked at once are all stored non-temporally, not the first alone: what is left are stores of parts.
 TEST_P(Passes, OfSeveralRowsAllAreStoredPastTheCaches) {
   snippet::test::BodyBuilder build("columns", "rk");
   const snippet::ValueId x = build.input(3);
@@ -83,7 +83,8 @@ TEST_P(Passes, StoresGoPastTheCaches) {
     const LinearKernel kernel = optimised(text, {.stream_stores = true, .prefetch_writes = {.lines = 32}});
     const bool streams = lanes * bits >= 128;
     EXPECT_EQ(count(print(kernel), "StoreStreaming"), streams) << print(kernel);
-    EXPECT_EQ(count(print(kernel), "PrefetchWrite"), !streams) << "lines that go past the caches are not fetched";
+    EXPECT_EQ(count(print(kernel), "PrefetchWrite"), !streams)
+        << "lines that are stored non-temporally are not fetched";
     EXPECT_EQ(has_streaming_stores(kernel), streams);
     const auto code = compiled(kernel);
     ASSERT_NE(code, nullptr);

@@ -272,7 +272,7 @@ TEST_P(RowForms, OfGroupsGiveTheSameBits) {
         ASSERT_TRUE(form.ok()) << form.error().to_string();
         EXPECT_EQ(form->kernel.stretch, 2);
         for (const int64_t rows : {1, 5}) {
-          if ((body == &known && rows != 5) || (form->past_caches && columns % 16 != 0)) continue;
+          if ((body == &known && rows != 5) || (form->non_temporal && columns % 16 != 0)) continue;
           const std::vector<float> made = run(*form, *body, {rows, 2, 2, columns}, 7);
           const std::vector<float>& first = wanted.try_emplace(rows, made).first->second;
           ASSERT_EQ(std::memcmp(made.data(), first.data(), made.size() * sizeof(float)), 0)
@@ -339,15 +339,15 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
                                                    {".l3.joined", 501, 888, late},
                                                    beyond(889),
                                                    beyond(501, ".skewed.merged")}))
-      << "skewed rows of 144, with all that they share, would not fit the first level";
+      << "skewed rows of 144, with all that they share, would not fit L1";
   EXPECT_EQ(ranges(kRootMeanSquare).back(), beyond(144, ".skewed"));
-  // Those of one tensor fit a first level of 32,000 bytes: 16 bytes an element.
+  // Those of one tensor fit an L1 of 32,000 bytes: 16 bytes an element.
   const std::vector<FormMaker::Tier> tiers = larger_.tiers_of(body_of(kNorm, "R", "C"));
   const auto skewed = std::ranges::find_if(tiers, [](const auto& tier) { return is_skewed(tier.row_order); });
   ASSERT_NE(skewed, tiers.end());
   EXPECT_EQ(skewed->suffix, ".streaming.skewed");
   EXPECT_EQ(skewed->calls.rows.most, 2000);
-  // Three rows of x and one of powers in a second level of 128,000.
+  // Three rows of x and one of powers in an L2 of 128,000.
   std::vector<FormMaker::Tier> twice = larger_.tiers_of(body_of(kSoftmax, "R", "C"));
   std::erase_if(twice, [](const auto& tier) {
     return tier.row_order != RowOrder::skewed_twice || tier.passes.row_begins != RowBegins::at_lines;
@@ -362,12 +362,12 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
     EXPECT_TRUE(form->kernel.skewed_twice);
     EXPECT_LT(form->least_row, 1024);
   }
-  // In a first level of 32,000 where nothing is fetched ahead.
+  // In an L1 of 32,000 where nothing is fetched ahead.
   for (const FormMaker::Tier& tier : unfetched_.tiers_of(body_of(kSoftmax, "R", "C")))
     EXPECT_TRUE(tier.row_order != RowOrder::skewed_twice || tier.calls.rows.most == 2000)
         << tier.suffix << ' ' << tier.calls.rows.most;
   // Of two tensors whole pages alone, which would wait for one another as skewed rows: of 20 bytes an element half of
-  // the first level at least, and half of the second at most.
+  // L1 at least, and half of L2 at most.
   const auto fetched = [&](const Case& one) {
     std::vector<int64_t> found;
     for (const int64_t columns : {512, 801, 1024, 1280, 1536, 2048, 3072, 4096})
@@ -416,7 +416,7 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   }
 }
 
-// What sweeps keep is in no output, so that all of these are stored past the caches; inputs are fetched a row ahead.
+// What sweeps keep is in no output, so that all of these are stored non-temporally; inputs are fetched a row ahead.
 TEST_P(RowForms, StoreOnceAndFetchTheNextRow) {
   const std::vector<FormMaker::Tier> tiers = maker_.tiers_of(body_of(kSoftmax, "R", "C"));
   const auto tier = std::ranges::find(tiers, ".streaming.l1", &FormMaker::Tier::suffix);
@@ -424,7 +424,7 @@ TEST_P(RowForms, StoreOnceAndFetchTheNextRow) {
   const auto form = maker_.make(body_of(kSoftmax, "1000", "160"), *tier);
   ASSERT_TRUE(form.ok());
   const std::string text = print(form->kernel);
-  EXPECT_TRUE(form->past_caches) << text;
+  EXPECT_TRUE(form->non_temporal) << text;
   EXPECT_EQ(form->kernel.scratch.size(), 1u) << text;
   // 640 bytes on, in the sweep of the exponentials; and 32 lines on, in that of the maxima.
   EXPECT_NE(text.find("+ 640]"), text.npos) << text;

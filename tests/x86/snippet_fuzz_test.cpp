@@ -53,7 +53,7 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
     }
   }
   EXPECT_GT(runner.snippets, seeds / 2);
-  EXPECT_GT(runner.past_caches, seeds / 20);
+  EXPECT_GT(runner.non_temporal, seeds / 20);
   if (are_usual_seeds()) {
     EXPECT_GT(runner.whole_rows, 0u);
     EXPECT_GT(runner.joined_rows, 0u);
@@ -84,7 +84,7 @@ TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
     ASSERT_FALSE(HasFatalFailure()) << print(*graph);
   }
   EXPECT_GT(runner.snippets, seeds / 2);
-  EXPECT_GT(runner.past_caches, seeds / 20);
+  EXPECT_GT(runner.non_temporal, seeds / 20);
   if (are_usual_seeds()) {
     EXPECT_GT(runner.whole_rows, 0u);
     EXPECT_GT(runner.joined_rows, 0u);

@@ -30,7 +30,7 @@ class AlgorithmEmitter final : public codegen::Emitter {
 // What an algorithm needs and costs on one instruction set.
 struct Cost {
   int vectors = 0, masks = 0;  // scratch registers
-  double cycles = 1;           // of one vector in a stream of them, in the first-level cache
+  double cycles = 1;           // of one vector in a stream of them, in L1
   // How many vectors' instructions are fastest in turn (docs/performance/functions.md): 1, 2 or 4. For 2 there is a row
   // of two vectors as well, for 4 both one of two and one of four. The code then consists of vector instructions alone.
   int in_turn = 1;

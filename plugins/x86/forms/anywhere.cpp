@@ -73,7 +73,7 @@ bool FormMaker::stores_lines(const snippet::Body& body) const {
          });
 }
 
-// Rows that are folded, begin anywhere and are too short for heads: no store goes past the caches, but lines are
+// Rows that are folded, begin anywhere and are too short for heads: no store is non-temporal, but lines are
 // fetched as for those that do.
 void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) const {
   if (rows_aligned(body).value_or(false) || !body.reduces() || !body.dims.back().reduced) return;
@@ -92,13 +92,13 @@ std::optional<StagedRows> staged_rows_of(const snippet::Body& body) {
   return StagedRows{.output = static_cast<int>(body.inputs.size()), .dims = body.reduced_dims()};
 }
 
-// What the rows become waits on a stage for whole lines, which go past the caches. Of rows below a line there is a line
-// to store for each few of them, which costs more than it gains; longer ones are skewed, or go alone where nothing is
-// fetched ahead.
+// What the rows become waits on a stage for whole lines, which are stored non-temporally. Of rows below a line there is
+// a line to store for each few of them, which costs more than it gains; longer ones are skewed, or go alone where
+// nothing is fetched ahead.
 void FormMaker::add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<StagedRows> rows = staged_rows_of(body);
-  const auto past_caches = [](const Tier& tier) { return tier.passes.stream_stores; };
-  const auto streaming = std::ranges::find_if(tiers, past_caches);
+  const auto non_temporal = [](const Tier& tier) { return tier.passes.stream_stores; };
+  const auto streaming = std::ranges::find_if(tiers, non_temporal);
   if (!rows || streaming == tiers.end()) return;
   Tier staged = tiers[1];
   staged.suffix = ".staged";
@@ -113,7 +113,7 @@ void FormMaker::add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& b
   tiers.push_back(std::move(staged));
 }
 
-// The form that stores past the caches once more, for rows that begin anywhere; where these are known to, in its place.
+// The form that stores non-temporally once more, for rows that begin anywhere; where these are known to, in its place.
 // Not of columns, nor of orders that store several rows in one walk: each of these would begin elsewhere. The store of
 // rows that are skewed keeps step with a fold, so it has no head: its vectors are turned.
 void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const {
@@ -140,7 +140,7 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
   tiers = std::move(all);
 }
 
-// The forms that store rows of columns past the caches once more, by whole lines wherever rows begin; where these are
+// The forms that store rows of columns non-temporally once more, by whole lines wherever rows begin; where these are
 // known to begin at none, in their place. A row of a block has two edges, which cost as much as several lines: rows of
 // four times as many lines as rows that are stored alone, and twice that where blocks are small.
 void FormMaker::add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const {

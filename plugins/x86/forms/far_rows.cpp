@@ -19,9 +19,9 @@ bool is_any(const Lengths& lengths) { return lengths.least <= lengths.most; }
 int64_t of_three_walks(const FarRows& rows, int64_t cache) { return cache / (3 * rows.bytes.moving + rows.bytes.kept); }
 bool go_twice(const FarRows& rows) { return rows.costly && rows.three_walks; }
 
-// A loop that reads several rows out of the second level lets go of the lines that it fetches from main memory: what
+// A loop that reads several rows out of L2 lets go of the lines that it fetches from main memory: what
 // all rows share has to lie in `shared` bytes, with a row and what is kept of it. Where two folds may be one, those go
-// merged that the second level does not hold; costly ones, whose powers that makes twice, beyond half of the last.
+// merged that L2 does not hold; costly ones, whose powers that makes twice, beyond half of the last.
 int64_t longest_skewed(const FarRows& rows, int64_t shared) {
   if (rows.folds > 1 && rows.bytes.standing > 0) return shared / rows.bytes.all();
   if (rows.merges && !rows.costly) return rows.l2 / rows.bytes.again();
@@ -32,19 +32,19 @@ int64_t longest_skewed(const FarRows& rows, int64_t shared) {
 // The walk that keeps what is costly is not the first, which finds the next row where that has fetched it.
 NextRow next_of_skewed(const FarRows& rows) { return rows.costly ? NextRow::last : NextRow::none; }
 
-// Main memory is read fastest by a sweep that does nothing else, and written fastest by one that reads from the first
-// level: rows of one tensor that lie there go one by one, sweep by sweep. What is costly waits in the output, whose
-// lines come while it is computed; beside it stands what waited there for the row before, until it is written back.
+// Main memory is read fastest by a sweep that does nothing else, and written fastest by one that reads from L1: rows of
+// one tensor that lie there go one by one, sweep by sweep. What is costly waits in the output, whose lines come while
+// it is computed; beside it stands what waited there for the row before, until it is written back.
 //
-// Beyond the first level, or nearly, the sweep that stores fetches the next row into the second, so that main memory is
+// Beyond L1, or nearly, the sweep that stores fetches the next row into L2, so that main memory is
 // read and written at once. No other sweep reads from main memory then, so lines come whole and in one stretch. Rows
 // that share nothing and are folded once gain more from being skewed, and so do costly ones: of these, the walk that
-// computes what is costly fetches the next row, where the first level does not hold one beside that.
+// computes what is costly fetches the next row, where L1 does not hold one beside that.
 //
 // Skewed orders read one row while they write another, and a load is held up by a store to the same place of another
 // page: at every element where rows are whole pages. Where these orders are faster but for that, none but such rows go
 // one by one: of what is stored and costly, the walk that computes it fetches the next row, and it waits in the output
-// where the first level holds that row by row, else in scratch memory.
+// where L1 holds that row by row, else in scratch memory.
 std::vector<FarOrder> without_fetches(const FarRows& rows) {
   // Loads are held against stores by their place in pages of so many alone.
   constexpr int64_t kPageBytes = 4096;
@@ -103,7 +103,7 @@ std::vector<FarOrder> without_fetches(const FarRows& rows) {
           {.suffix = ".skewed.merged", .order = RowOrder::skewed, .lengths = merged, .merged = true}};
 }
 
-// Three walks are as fast as far as the second level holds what they read.
+// Three walks are as fast as far as L2 holds what they read.
 std::vector<FarOrder> fetched_into_first(const FarRows& rows) {
   const Lengths skewed{.least = rows.shortest, .most = longest_skewed(rows, rows.l1)};
   Lengths twice = kNone, merged = kNone;
@@ -114,14 +114,14 @@ std::vector<FarOrder> fetched_into_first(const FarRows& rows) {
           {.suffix = ".skewed.merged", .order = RowOrder::skewed, .lengths = merged, .merged = true}};
 }
 
-// The second level has room for what all rows share, beside a row and the next. Skewed rows are as fast as those whose
-// next one is fetched by the sweep that stores, but for those of one tensor, folded twice, that the first level does
-// not hold beside what all rows share, up to an eighth of the second.
+// L2 has room for what all rows share, beside a row and the next. Skewed rows are as fast as those whose
+// next one is fetched by the sweep that stores, but for those of one tensor, folded twice, that L1 does
+// not hold beside what all rows share, up to an eighth of L2.
 //
-// What all rows share comes again for each from the third level where the second does not hold it beside two rows: then
+// What all rows share comes again for each from L3 where the second does not hold it beside two rows: then
 // several of one tensor are stored together.
 //
-// Three walks out of the second level gain nothing from lines that are fetched there, too, and lose a twentieth: those
+// Three walks out of L2 gain nothing from lines that are fetched there, too, and lose a twentieth: those
 // go to the first. So do those of merged rows whose powers are made twice: that costs less than keeping them where the
 // levels behind the first are slow, as here, and vectors long; not of 16 bits, of which less is read again.
 std::vector<FarOrder> fetched_into_second(const FarRows& rows) {
@@ -132,7 +132,7 @@ std::vector<FarOrder> fetched_into_second(const FarRows& rows) {
   if (merges_costly) {
     merged = {.least = rows.shortest};
     // None is made twice where none is stored, and several tensors are more than their powers. Beside what all rows
-    // share, three walks are faster out of the first level alone, else out of three quarters of the second.
+    // share, three walks are faster out of L1 alone, else out of three quarters of L2.
     if (rows.stored && of_one_tensor)
       merged.least = std::max(rows.shortest, of_three_walks(rows, bytes.standing > 0 ? rows.l1 : rows.l2 / 4 * 3) + 1);
     skewed.most = std::min(skewed.most, merged.least - 1);

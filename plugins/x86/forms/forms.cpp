@@ -170,21 +170,21 @@ Result<irgen::SnippetForm> FormMaker::make(FormBodies& bodies, const Tier& tier)
             "' for ", target_.name);
   snippet::LinearKernel& kernel = made.kernel;
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
-  // Powers that wait in an output are for calls like those whose stores go past the caches.
-  form.past_caches = has_streaming_stores(kernel) || tier.row_order == RowOrder::one_by_one;
+  // Powers that wait in an output are for calls like those whose stores are non-temporal.
+  form.non_temporal = has_streaming_stores(kernel) || tier.row_order == RowOrder::one_by_one;
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
   form.any_rows = tier.passes.row_begins != RowBegins::at_lines;
   if (form.any_rows) form.least_row = least_head_row(body);
   form.whole_items = tier.passes.items || tier.passes.staged_rows;
   // Bodies of several nests, and such, do not have all that a form wants: then it is for no call. Blocks that follow
-  // one another store before all is read, which only calls past the caches allow, whose outputs lie apart from inputs.
+  // one another store before all is read, which only non-temporal calls allow, whose outputs lie apart from inputs.
   const std::pair<bool, bool> wants[] = {{tier.lower.join_rows, kernel.joined.rows >= 0},
-                                         {tier.lower.behind_blocks, kernel.blocks.inside && form.past_caches},
+                                         {tier.lower.behind_blocks, kernel.blocks.inside && form.non_temporal},
                                          {tier.lower.merge_sweeps, kernel.merged},
                                          {is_skewed(tier.row_order), kernel.skewed},
                                          {tier.row_order == RowOrder::stored_together, kernel.stored_together},
                                          {tier.row_order == RowOrder::skewed_twice, kernel.skewed_twice},
-                                         {form.any_rows || form.whole_items, form.past_caches}};
+                                         {form.any_rows || form.whole_items, form.non_temporal}};
   if (std::ranges::any_of(wants, [](const auto& one) { return one.first && !one.second; }))
     form.least_row = std::numeric_limits<int64_t>::max();
   form.kernel = std::move(kernel);

@@ -2,9 +2,9 @@
 // has a suffix of the kernel's name, and says which calls it serves (irgen::CallRange).
 //
 //   by the size of all tensors (forms/tiers.cpp)
-//                      within the second-level cache
+//                      within L2
 //     .prefetching     beyond it: lines are fetched before they are written and read
-//     .streaming       beyond three quarters of the last-level cache: stores go past the caches, several stretches of a
+//     .streaming       beyond three quarters of the last-level cache: stores are non-temporal, several stretches of a
 //                      row are walked side by side
 //   and of the latter more
 //     .blocks          columns, a block of them behind the other; .blocks256, .blocks128 of more rows
@@ -44,9 +44,9 @@ struct CompilerOptions {
   // a * b + c in one instruction, rounded once, quotients as products, powers that are scaled: results then differ in
   // the last place from those of the operators.
   bool contract = true;
-  // Lines in the shortest row of lanes that goes past the caches wherever it begins: its first and its last line are
-  // written by two rows each, and read for that. The same where a vector is a part of a line: then such lines are
-  // also written in two ways, past the caches and in them, which costs more.
+  // Lines in the shortest row of lanes that is stored non-temporally wherever it begins: its first and its last line
+  // are written by two rows each, and read for that. The same where a vector is a part of a line: then such lines are
+  // also written in two ways, non-temporally and through the caches, which costs more.
   int head_row_lines = 8, head_row_lines_of_parts = 48;
 };
 
@@ -56,8 +56,8 @@ enum class RowOrder : uint8_t {
   // As LowerOptions say, short rows several at a time: what is near, and what no other order pays for.
   as_lowered,
   // Row by row, each sweep by itself: that which reads main memory does nothing else, and that which writes it reads
-  // what is near. Pays where nothing is fetched ahead, of one tensor; needs the first level to hold a row and what is
-  // kept of it; of longer rows the second level, into which the last sweep fetches the next one.
+  // what is near. Pays where nothing is fetched ahead, of one tensor; needs L1 to hold a row and what is
+  // kept of it; of longer rows L2, into which the last sweep fetches the next one.
   one_by_one,
   // The last sweep of a row with the first of the next, so that main memory is read and written at once
   // (LowerOptions::skew_rows). Pays the more, the more sweeps compute; needs a next row.
@@ -72,7 +72,7 @@ enum class RowOrder : uint8_t {
 constexpr bool is_skewed(RowOrder order) { return order == RowOrder::skewed || order == RowOrder::skewed_twice; }
 // Are several rows stored in one walk, of which each may begin elsewhere in its line?
 constexpr bool stores_several_rows(RowOrder order) { return order == RowOrder::stored_together; }
-// Are vectors stored past the caches only where rows begin at lines, or are turned?
+// Are vectors stored non-temporally only where rows begin at lines, or are turned?
 constexpr bool needs_lines(RowOrder order) { return is_skewed(order) || stores_several_rows(order); }
 
 struct FarRows;

@@ -44,7 +44,7 @@ int folds_behind_one_another(const snippet::Body& body) {
 }
 
 bool fetches_ahead(const FormMaker::Tier& tier) { return tier.passes.prefetch_reads.lines > 0; }
-bool stores_past_caches(const FormMaker::Tier& tier) { return tier.passes.stream_stores; }
+bool stores_non_temporal(const FormMaker::Tier& tier) { return tier.passes.stream_stores; }
 
 // What is fetched beside `order`, where `next` row is.
 void fetch_in_order(FormPasses& passes, RowOrder order, NextRow next) {
@@ -91,7 +91,7 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
                 all = costly ? kept : again + bytes.moving;
   const auto l1 = static_cast<int64_t>(first_cache_bytes()), l2 = static_cast<int64_t>(second->size_bytes),
              l3 = third ? static_cast<int64_t>(third->size_bytes) : 0;
-  // The second level has no room for values that are kept beside long rows, and a sweep that reads several tensors from
+  // L2 has no room for values that are kept beside long rows, and a sweep that reads several tensors from
   // it no time for more: the last one waits for stores. Two tensors are read again from there as fast as what they make
   // is written and read, from other levels not.
   const NextRow early = NextRow::before_last, late = NextRow::last;
@@ -132,7 +132,7 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
   if (!target_.memory("l2") || body.first_of_row() == 0) return;
   const FarRows rows = far_rows_of(body);
   if (rows.bytes.moving == 0) return;
-  Tier far = *std::ranges::find_if(tiers, stores_past_caches);
+  Tier far = *std::ranges::find_if(tiers, stores_non_temporal);
   const MemorySpace* host = target_.memory("host");
   const FetchedAhead lines = !fetches_ahead(far)                ? FetchedAhead::nowhere
                              : host && host->prefetch_level > 1 ? FetchedAhead::into_second

@@ -58,7 +58,7 @@ double FormMaker::cache_bytes(std::string_view name) const {
   return memory ? static_cast<double>(memory->size_bytes) : std::numeric_limits<double>::infinity();
 }
 
-// For tensors within the second-level cache, beyond it, and beyond the last one; down columns the last in blocks, too.
+// For tensors within L2, beyond it, and beyond the last one; down columns the last in blocks, too.
 std::vector<FormMaker::Tier> FormMaker::tiers_by_size(const snippet::Body& body) const {
   const int lanes = lanes_of(isa_of(target_), body), lane_bytes = vector_bits(isa_of(target_)) / 8 / lanes;
   std::vector<Tier> tiers(
@@ -113,7 +113,7 @@ void FormMaker::add_merged(std::vector<Tier>& tiers) const {
   const int64_t near =
       tiers.back().calls.rows != irgen::RowRange{} ? tiers.back().calls.rows.most : -1;  // that a cache holds
   merge(tiers[2], cache_bytes("l2")).calls.rows.least = near + 1;
-  // Fewer rows have blocks that lie in the second-level cache.
+  // Fewer rows have blocks that lie in L2.
   if (!tiers[2].lower.whole_rows) return;
   Tier& blocks = merge(tiers[3], cache_bytes("l2") / 5 * 4);
   blocks.calls.most_folded_bytes = std::numeric_limits<double>::infinity();
@@ -172,7 +172,7 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const FormBodies& bodies) const
 
 // As the target says that loops best walk what lies in `memory`, if it states it.
 void FormMaker::walk_from(Tier& tier, std::string_view memory, int lane_bytes) const {
-  constexpr uint64_t kRows = 4;  // go at once at most, in half of the first-level cache where they are walked again
+  constexpr uint64_t kRows = 4;  // go at once at most, in half of L1 where they are walked again
   const MemorySpace* from = target_.memory(memory);
   if (!from) return;
   const auto together = static_cast<int>(from->prefetch_together);

@@ -47,9 +47,9 @@ inline bool has_any(const LinearKernel& kernel, std::initializer_list<Name> ops)
 std::vector<int> ports_of(const LinearKernel& kernel);
 
 bool writes_memory(Name op);
-bool is_past_caches(Name op);
+bool is_non_temporal(Name op);
 bool is_prefetch(Name op);
-void fetch_into_second(Instruction& prefetch);  // into the second-level cache
+void fetch_into_second(Instruction& prefetch);  // into L2
 bool reads_memory(const Instruction& instruction);
 
 // Which walk along a row, of an innermost vector loop, comes first to what a pointer points to: later ones of the same

@@ -1,9 +1,9 @@
-// What is made of items on a stage, from which whole lines go past the caches.
+// What is made of items on a stage, from which whole lines are stored non-temporally.
 //
 // Short columns of many items, as of a softmax over the middle of [items, rows, columns]: an item lies in a near cache
 // while all sweeps walk it, so nothing reads main memory meanwhile and nothing writes it. What an item becomes is
 // staged: the output's lines as they will lie in memory, wherever the item begins. While a later item is walked, these
-// lines go out past the caches, and the item behind that one is fetched.
+// lines are stored non-temporally, and the item behind that one is fetched.
 //
 //   for items
 //     Q = stage, as far into a line as the output is here       StageItem
@@ -106,8 +106,8 @@ class ItemStager {
     return reads;
   }
 
-  // A line stored and one fetched for each vector, evenly among the instructions of the sweep. Fetched into the second
-  // level: into the first, fetches would hold up what sweeps read from the second, and push out the item.
+  // A line stored and one fetched for each vector, evenly among the instructions of the sweep. Fetched into L2: into
+  // L1, fetches would hold up what sweeps read from the second, and push out the item.
   void spread(const Range& sweep) {
     const auto reads = reads_of(sweep);
     size_t most = 0;

@@ -1,7 +1,7 @@
-// Rows that begin anywhere, stored by whole lines: main memory takes lines past the caches three times as fast as parts
-// of lines, which are read first. Lanes go round until their line begins with lane 0, and each line is what one vector
-// leaves and the next begins. The first and the last line of a walk along a row are another walk's as well: they go
-// through the caches, which have them by then or fetch them ahead.
+// Rows that begin anywhere, stored by whole lines: main memory takes lines stored non-temporally three times as fast as
+// parts of lines, which are read first. Lanes go round until their line begins with lane 0, and each line is what one
+// vector leaves and the next begins. The first and the last line of a walk along a row are another walk's as well: they
+// go through the caches, which have them by then or fetch them ahead.
 //
 //   index, mask, left = of the address, of the address, 0
 //   for vectors                      turned = value, its lanes turned by `index`

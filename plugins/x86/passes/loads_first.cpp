@@ -24,12 +24,12 @@ class LoadsFirst {
  public:
   explicit LoadsFirst(const LinearKernel& kernel) : ports_(ports_of(kernel)), most_(kernel.lanes >= 16 ? 8 : 4) {
     for (const Instruction& one : kernel.body)
-      if (writes_memory(one.op) || is_past_caches(one.op)) written_.insert(port_of(one));
+      if (writes_memory(one.op) || is_non_temporal(one.op)) written_.insert(port_of(one));
   }
 
   // Of an iteration, whose instructions come in the order `body`.
   void order(std::span<Instruction> body) const {
-    const auto stores = [](const Instruction& one) { return is_past_caches(one.op); };
+    const auto stores = [](const Instruction& one) { return is_non_temporal(one.op); };
     const auto first = std::ranges::find_if(body, stores);
     if (first == body.end()) return;
     auto place = first - body.begin();

@@ -26,15 +26,15 @@
 //   SpreadByte x, SpreadMask x   of what is alike in all lanes: one in all bytes
 //   TabulatedErf x, TabulatedTanh x   of a polynomial of x, attribute `of` (emitters/odd_table.hpp)
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm
-//   PrefetchRead [memory]        it will be read; attribute `second` 1: into the second-level cache
+//   PrefetchRead [memory]        it will be read; attribute `second` 1: into L2
 //   LineIndex [memory], LineMask [memory], TurnLanes x, index   for rows that begin anywhere (passes/lines.cpp)
-//   StoreLine [memory], turned, left, mask   the line that [memory] lies in, past the caches
+//   StoreLine [memory], turned, left, mask   non-temporal store of the line that [memory] lies in
 //   StoreLineRest [memory], left, mask       of the line there what lies before [memory]
 //   StageBegin, StageItem [memory], StageLine, StageDone [memory], StageRest   of items on a stage (passes/items.cpp)
 //   StageRowsBegin [memory] -> pointer, StageRows [memory] -> pointer, StageRowsRest [memory]   of rows on a stage
-//   FetchOn [memory] -> pointer  PrefetchRead into the second level there, and so many `bytes` on
+//   FetchOn [memory] -> pointer  PrefetchRead into L2 there, and so many `bytes` on
 //   ErfInTurn2 a, b; ExpInTurn4 a, b, c, d; and others   the function of each, as many results (forms/in_turn.cpp)
-//   StoreStreaming [memory], a   Store of whole vectors past the caches; the address is a multiple of the bytes stored.
+//   StoreStreaming [memory], a   Store of whole vectors, non-temporal; the address is a multiple of the bytes stored.
 //                                Kernels that hold one end with a fence (assembly.hpp)
 //
 // Attribute `broadcast` 1: memory is one element, for all lanes (avx512).
@@ -56,11 +56,11 @@ namespace tenon::x86 {
 inline constexpr int kLineBytes = 64;
 
 // How many cache lines ahead of a loop's accesses lines are fetched: `lines` of each stretch of memory that it walks,
-// but no more than `together` of all of them, which the first-level cache has to hold until they are wanted.
+// but no more than `together` of all of them, which L1 has to hold until they are wanted.
 struct Ahead {
   int lines = 0;                       // 0: none are fetched
   int together = 0;                    // 0: any number
-  bool to_second = false;              // what is read: into the second-level cache
+  bool to_second = false;              // what is read: into L2
   int64_t of(size_t stretches) const;  // of each, at least 1
 };
 
@@ -72,8 +72,8 @@ struct Streams {
 };
 
 // Of rows that several sweeps walk one after the other: the sweep that fetches the row behind, or none. That before the
-// last one waits for no memory, and has time; the last one stores past the caches, and leaves the near ones to what it
-// reads until the next row is wanted. `to_second`: into the second-level cache, where lines that are under way hold up
+// last one waits for no memory, and has time; the last one stores non-temporally, and leaves the near ones to what it
+// reads until the next row is wanted. `to_second`: into L2, where lines that are under way hold up
 // nothing that comes from near.
 enum class NextRow : uint8_t { none, before_last, before_last_to_second, last, last_to_second };
 inline bool is_to_second(NextRow when) {
@@ -94,8 +94,8 @@ struct StagedRows {
   uint32_t dims = 0;
 };
 
-// Where rows of outputs begin that go past the caches, and so how they are stored. A vector that crosses two lines
-// would wait for both of them to be read. docs/performance/snippets.md has the measurements.
+// Where rows of outputs begin that are stored non-temporally, and so how they are stored. A vector that crosses two
+// lines would wait for both of them to be read. docs/performance/snippets.md has the measurements.
 enum class RowBegins : uint8_t {
   // At whole lines: vectors are stored as they are. Needs callers that look at where tensors lie.
   at_lines,
@@ -120,13 +120,13 @@ struct FormPasses {
   // Loads with one use become operands of the instruction that uses them.
   bool memory_operands = true;
   // For kernels whose tensors exceed the caches; where all lies in them, these only cost.
-  // Stores of whole vectors to outputs that have rows (LinearKernel::has_rows), and that the kernel does not read, go
-  // past the caches.
+  // Stores of whole vectors to outputs that have rows (LinearKernel::has_rows), and that the kernel does not read, are
+  // non-temporal.
   bool stream_stores = false;
   RowBegins row_begins = RowBegins::at_lines;
   // Vectors of 512 bits that come from beyond the caches are loaded by halves, no others.
   bool far_by_halves = false;
-  // Of loops that store past the caches: main memory serves several streams faster than one.
+  // Of loops that store non-temporally: main memory serves several streams faster than one.
   Streams streams = {};
   // Of the stores and loads of vector loops.
   Ahead prefetch_writes = {}, prefetch_reads = {};
@@ -142,9 +142,9 @@ struct FormPasses {
   // Columns of a block of those that store one block behind a walk that reads again; 0: as the caches hold them.
   int block_columns = 0;
   bool prefetch_blocks = false;
-  // What becomes of items goes past the caches from a stage of two items (passes/items.cpp).
+  // What becomes of items is stored non-temporally from a stage of two items (passes/items.cpp).
   std::optional<Items> items = std::nullopt;
-  // Rows, wherever they begin, go past the caches from a stage of some of them (passes/items.cpp).
+  // Rows, wherever they begin, are stored non-temporally from a stage of some of them (passes/items.cpp).
   std::optional<StagedRows> staged_rows = std::nullopt;
 };
 
@@ -234,7 +234,7 @@ enum class ByHalves : uint8_t { all, first_walks };
 void load_by_halves(snippet::LinearKernel& kernel, ByHalves which);
 // passes/streaming.cpp
 void stream_stores(snippet::LinearKernel& kernel, const PassOptions& options);
-// What an iteration reads of inputs before what it stores past the caches, of another row: behind, it would wait for
+// What an iteration reads of inputs before what it stores non-temporally, of another row: behind, it would wait for
 // the store wherever rows are as long as a page (4 KB aliasing: see snippet::stream_length). passes/loads_first.cpp;
 // after stream_stores
 void loads_before_stores(snippet::LinearKernel& kernel);
@@ -261,7 +261,7 @@ void fetch_ahead(snippet::LinearKernel& kernel, const PassOptions& options);
 void size_blocks(snippet::LinearKernel& kernel, const PassOptions& options);
 void prefetch_blocks(snippet::LinearKernel& kernel);  // after size_blocks
 void fetch_rows_ahead(snippet::LinearKernel& kernel);
-// Prefetches of a loop that stores past the caches, in turn with these stores: fills and stores share few buffers, and
+// Prefetches of a loop that stores non-temporally, in turn with these stores: fills and stores share few buffers, and
 // a burst of either waits for the other. passes/spread.cpp; after all that fetches.
 void spread_prefetches(snippet::LinearKernel& kernel);
 // AddParameter whose param is known, into the addresses that start from its result. passes/steps.cpp; after those
@@ -270,7 +270,7 @@ void fold_steps(snippet::LinearKernel& kernel);
 // Single elements side by side that four rows fold into, at once. passes/four_stores.cpp; after fold_steps, which tells
 // where they lie.
 void store_fours(snippet::LinearKernel& kernel);
-// Does any store go past the caches?
+// Is any store non-temporal?
 bool has_streaming_stores(const snippet::LinearKernel& kernel);
 
 }  // namespace tenon::x86

@@ -7,7 +7,7 @@
 namespace tenon::x86 {
 namespace {
 
-bool is_streaming(const Instruction& one) { return is_past_caches(one.op); }
+bool is_streaming(const Instruction& one) { return is_non_temporal(one.op); }
 
 // Of one iteration, whose instructions come in the order `body`.
 void spread(std::span<Instruction> body) {

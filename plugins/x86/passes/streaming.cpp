@@ -74,7 +74,7 @@ void add_prefetches(const LinearKernel& kernel, Name op, Ahead ahead, Wanted wan
   }
 }
 
-// The shortest vector that goes past the caches is 16 bytes.
+// The shortest vector that is stored non-temporally is 16 bytes.
 bool streamable(const LinearKernel& kernel, const Instruction& store, const PassOptions& options) {
   const int bits = store.memory->element.bits();
   if (store.op != kStore || store.touched != Lanes::full || kernel.lanes * bits < 128) return false;
@@ -86,7 +86,7 @@ bool streamable(const LinearKernel& kernel, const Instruction& store, const Pass
 
 }  // namespace
 
-bool is_past_caches(Name op) {
+bool is_non_temporal(Name op) {
   static const Name kRows("StageRowsRest");
   return op == kStoreStreaming || op == kStoreLine || op == kStageLine || op == kStageRest || op == kRows;
 }
@@ -176,7 +176,7 @@ void prefetch_lines(LinearKernel& kernel, Ahead writes, Ahead reads, const std::
 }
 
 bool has_streaming_stores(const LinearKernel& kernel) {
-  return std::ranges::any_of(kernel.body, [](const Instruction& one) { return is_past_caches(one.op); });
+  return std::ranges::any_of(kernel.body, [](const Instruction& one) { return is_non_temporal(one.op); });
 }
 
 }  // namespace tenon::x86

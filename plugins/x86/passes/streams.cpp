@@ -18,7 +18,7 @@ struct VectorLoop {
 
 bool begins_loop(const Instruction& one) { return one.op == kLoopBegin || one.op == kTailBegin; }
 
-// Loops of single vectors that store past the caches.
+// Loops of single vectors that store non-temporally.
 std::vector<VectorLoop> candidates(const LinearKernel& kernel) {
   std::vector<VectorLoop> found;
   for (size_t i = 0; i < kernel.body.size(); ++i) {

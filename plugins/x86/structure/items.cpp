@@ -1,5 +1,5 @@
-// The stages of items and of rows (passes/items.cpp): what these become, as lines that later go past the caches. That
-// of items begins with what is known of it, and behind that lie two items, which take turns: one is made while the
+// The stages of items and of rows (passes/items.cpp): what these become, as lines that later are stored non-temporally.
+// That of items begins with what is known of it, and behind that lie two items, which take turns: one is made while the
 // other goes out.
 #include "x86/structure/internal.hpp"
 

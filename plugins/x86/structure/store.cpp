@@ -179,7 +179,7 @@ Result<void> emit_streaming(X86Context& c, const Emission& e) {
   const ElementType element = memory->element;
   if (e.touched != Lanes::full || e.lanes * element.bits() < 128)
     return error(Code::internal, e.op, " of ", e.lanes, " lanes of ", element,
-                 ": whole vectors alone go past the caches");
+                 ": whole vectors alone are stored non-temporally");
   const bool as_is = !element.is_bool() && element.bits() >= 32;
   const Xmm out = as_is ? c.vector(e.in[0], e.lanes) : c.avx512() ? narrowed(c, e, element) : packed(c, e, element);
   c.gen().vmovntps(c.address(*memory), out);

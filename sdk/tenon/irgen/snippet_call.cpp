@@ -16,7 +16,7 @@ constexpr double kCyclesToWake = 40000;
 // Less than this (.7 us) is not worth sharing with a thread that is awake, which takes .5 us.
 constexpr double kCyclesForThread = 2500;
 // What is predicted counts operations one by one, of which half overlap at best. What kernels read and write comes from
-// the second level.
+// L2.
 constexpr double kOperationsAtOnce = 2, kBytesOfCycle = 32;
 // Threads are seldom equally fast: who is done takes another piece, where pieces are worth it.
 constexpr int64_t kPiecesOfThread = 4;
@@ -42,7 +42,7 @@ bool apart(std::span<std::byte* const> addresses, std::span<const int64_t> begin
   return true;
 }
 
-// Do outputs lie as stores past the caches want it: at whole lines, or where rows may begin anywhere, their elements
+// Do outputs lie as non-temporal stores want it: at whole lines, or where rows may begin anywhere, their elements
 // alike modulo `lanes`?
 bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, std::span<const int64_t> begin_bytes,
              int64_t lanes) {
@@ -91,9 +91,9 @@ bool begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
   return true;
 }
 
-// Do the rows of all outputs begin as stores past the caches want it, as the form walks them, and do the blocks lie
+// Do the rows of all outputs begin as non-temporal stores want it, as the form walks them, and do the blocks lie
 // near that it goes over?
-Result<bool> serves_past_caches(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
+Result<bool> serves_non_temporal(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
   if (form.kernel.blocks.inside && !plan.blocks_are_near()) return false;
   const bool in_parts = std::ranges::any_of(body.dims, &snippet::BodyDim::parted);
@@ -104,7 +104,7 @@ Result<bool> serves_past_caches(const snippet::Body& body, const SnippetForm& fo
 // Forms for a call: by its size, and where addresses allow it by the aligned rows of its outputs.
 struct Choice {
   const SnippetForm* near = nullptr;
-  const SnippetForm* past_caches = nullptr;  // null: none
+  const SnippetForm* non_temporal = nullptr;  // null: none
 };
 Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options, const snippet::CallPlan& plan) {
   const size_t inputs = code.body.inputs.size();
@@ -134,13 +134,13 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
     if (item_bytes > calls.most_item_bytes) continue;
     TENON_TRY(form, larger->get(code.body));
     if (form->least_row > 0 && plan.extents().back() < form->least_row) continue;
-    if (!form->past_caches) {
+    if (!form->non_temporal) {
       choice.near = form;
     } else if (!options.read_again || written >= calls.least_bytes) {
       // Rows that begin at whole lines want no heads.
-      if (form->any_rows && choice.past_caches && !choice.past_caches->any_rows) continue;
-      TENON_TRY(serves, serves_past_caches(code.body, *form, extents));
-      if (serves) choice.past_caches = form;
+      if (form->any_rows && choice.non_temporal && !choice.non_temporal->any_rows) continue;
+      TENON_TRY(serves, serves_non_temporal(code.body, *form, extents));
+      if (serves) choice.non_temporal = form;
     }
   }
   return choice;
@@ -207,10 +207,10 @@ Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, const
   if (plan.empty()) return {};
   TENON_TRY(choice, choose_forms(code, options, plan));
   TENON_TRY(near, plan_form(code, *choice.near, extents, skipped_bytes, options));
-  Piece piece{.begin_bytes = {}, .near = std::move(near), .past_caches = {}};
-  if (choice.past_caches) {
-    TENON_TRY(past, plan_form(code, *choice.past_caches, extents, skipped_bytes, options));
-    piece.past_caches = std::move(past);
+  Piece piece{.begin_bytes = {}, .near = std::move(near), .non_temporal = {}};
+  if (choice.non_temporal) {
+    TENON_TRY(past, plan_form(code, *choice.non_temporal, extents, skipped_bytes, options));
+    piece.non_temporal = std::move(past);
   }
   for (size_t i = 0; i < skipped_bytes.size(); ++i) piece.begin_bytes.push_back(skipped_bytes[i] + plan.begin_bytes(i));
   pieces_.push_back(std::move(piece));
@@ -302,9 +302,9 @@ Result<void> SnippetCall::prepare(const SnippetCode& code, Dims extents, const C
 
 SnippetCall::FormCall& SnippetCall::form_for(const SnippetCode& code, std::span<std::byte* const> addresses,
                                              Piece& piece) {
-  const bool past = piece.past_caches && apart(addresses, piece.begin_bytes, code.body.inputs.size()) &&
-                    aligned(code.body, addresses, piece.begin_bytes, piece.past_caches->head_lanes);
-  return past ? *piece.past_caches : piece.near;
+  const bool past = piece.non_temporal && apart(addresses, piece.begin_bytes, code.body.inputs.size()) &&
+                    aligned(code.body, addresses, piece.begin_bytes, piece.non_temporal->head_lanes);
+  return past ? *piece.non_temporal : piece.near;
 }
 
 const int64_t* SnippetCall::words_for(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk) {

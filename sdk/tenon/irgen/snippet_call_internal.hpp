@@ -76,9 +76,9 @@ class SnippetCall {
   };
   struct Piece {
     std::vector<int64_t> begin_bytes;  // by port: where its first element of the piece lies
-    // Where addresses are as it wants them, `past_caches`, if there is one; else `near`.
+    // Where addresses are as it wants them, `non_temporal`, if there is one; else `near`.
     FormCall near;
-    std::optional<FormCall> past_caches;
+    std::optional<FormCall> non_temporal;
   };
   struct Repeat {
     size_t port = 0;

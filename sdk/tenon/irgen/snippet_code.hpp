@@ -23,14 +23,14 @@ struct SnippetForm {
   std::shared_ptr<const void> memory = nullptr;  // keeps `run` where it is
   size_t code_bytes = 0;                         // for reports
   int64_t least_row = 0;                         // calls with fewer elements in the innermost dim are not for it
-  // Its stores go past the caches. Then each row of each output begins at a multiple of kAlignBytes, no output lies
+  // Its stores are non-temporal. Then each row of each output begins at a multiple of kAlignBytes, no output lies
   // on an input, and where results are read again they alone have to make CallRange::least_bytes: others would be
   // wanted in the caches.
-  bool past_caches = false;
-  // With past_caches: rows may begin anywhere. Addresses of outputs, in elements, then lie alike modulo the kernel's
+  bool non_temporal = false;
+  // With non_temporal: rows may begin anywhere. Addresses of outputs, in elements, then lie alike modulo the kernel's
   // lanes.
   bool any_rows = false;
-  // With past_caches: outputs may begin anywhere, and so may their rows.
+  // With non_temporal: outputs may begin anywhere, and so may their rows.
   bool whole_items = false;
 };
 

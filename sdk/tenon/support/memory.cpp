@@ -14,7 +14,7 @@ namespace tenon {
 namespace {
 
 // What large blocks take beyond their bytes. The C library maps them one behind another, each behind a page of its own.
-// AMD processors look for a line in the first-level cache by a hash of its address, bits 12 and 27 in a pair, 13 and
+// AMD processors look for a line in L1 by a hash of its address, bits 12 and 27 in a pair, 13 and
 // 26, and so on ("Take A Way", Lipp et al., 2020). Two lines of one hash push each other out, as half of those of two
 // tensors of 128 MB do that lie 2^27 + 2^12 bytes apart: a layer norm of their sum took a quarter longer. Four pages
 // more leave no size that is a power of two with more than a twentieth, in the mean of where memory is.

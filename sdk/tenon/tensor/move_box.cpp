@@ -92,7 +92,7 @@ void move_matrices(std::byte* to, const std::byte* from, std::span<const BoxDim>
                        .count = matrices.extent,
                        .source_step = matrices.from_stride,
                        .destination_step = matrices.to_stride,
-                       .past_caches = moved >= detail::kFarBytes},
+                       .non_temporal = moved >= detail::kFarBytes},
                       bytes);
   });
 }

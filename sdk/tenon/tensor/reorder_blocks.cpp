@@ -48,14 +48,14 @@ struct HeldRows {
   }
 };
 
-// In place of a distance: lines, which are whole and aligned, go past the caches.
-constexpr int64_t kPastCaches = INT64_MIN;
+// In place of a distance: lines, which are whole and aligned, are stored non-temporally.
+constexpr int64_t kNonTemporal = INT64_MIN;
 
 // Columns of a destination, some rows of each.
 struct Strip {
   std::byte* first;
   int64_t pitch, bytes;
-  int64_t ahead;  // from what is written to what is written next, or kPastCaches
+  int64_t ahead;  // from what is written to what is written next, or kNonTemporal
 };
 
 // The next line of the rows: they are too far apart for the processor to see streams.

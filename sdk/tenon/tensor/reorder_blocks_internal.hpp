@@ -70,7 +70,7 @@ TENON_KERNEL void store_columns(const V (&in)[kVectors], std::byte* to, int64_t 
       }
       return;
     }
-    if (ahead == kPastCaches) {
+    if (ahead == kNonTemporal) {
 #pragma GCC unroll 16
       for (int i = 0; i < kVectors; ++i, to = next_of(to, step)) {
         _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<__m512i>(in[i]));
@@ -79,7 +79,7 @@ TENON_KERNEL void store_columns(const V (&in)[kVectors], std::byte* to, int64_t 
     }
   }
 #endif
-  if (ahead == kPastCaches) ahead = 0;  // shorter vectors than lines are not stored so
+  if (ahead == kNonTemporal) ahead = 0;  // shorter vectors than lines are not stored so
 #pragma GCC unroll 16
   for (int i = 0; i < kVectors; ++i, to = next_of(to, step)) {
     __builtin_prefetch(to + ahead + kBytes - 1, 1);
@@ -162,7 +162,7 @@ TENON_TARGET void move_strip(const TransposeTask& task, bool far, int64_t row, i
   const Strip to{.first = task.destination + row * kSize,
                  .pitch = task.destination_pitch,
                  .bytes = std::min(left, kRows) * kSize,
-                 .ahead = task.past_caches          ? kPastCaches
+                 .ahead = task.non_temporal         ? kNonTemporal
                           : end - column > kColumns ? kColumns * task.destination_pitch
                                                     : kRows * kSize};
   if (row + kRows <= task.rows) {
@@ -198,7 +198,7 @@ TENON_TARGET void move_lines(const TransposeTask& task, bool far) {
     move_rows<T, TENON_LANES>(task, far, 0, column, std::min(column + line, task.columns));
   }
 #if TENON_LANES >= 4
-  if (task.past_caches) _mm_sfence();  // before anybody is told that it is done
+  if (task.non_temporal) _mm_sfence();  // before anybody is told that it is done
 #endif
 }
 

@@ -333,10 +333,10 @@ template <class T, class Rows>
 TENON_TARGET void move_squares_across(const TransposeTask& task, const Rows& rows, bool small) {
   constexpr int64_t kSide = kTileBytes / sizeof(T), kNarrow = Tile<T, kSide, 4>::kLines;
   const int64_t fetched = small ? task.source_step : kFetchAhead;
-  const int64_t ahead = task.past_caches ? kPastCaches : kSide * task.destination_pitch;
+  const int64_t ahead = task.non_temporal ? kNonTemporal : kSide * task.destination_pitch;
   int64_t column = 0;
   for (; column + kSide <= task.columns; column += kSide) move_square<T>(task, rows, 0, column, fetched, ahead);
-  if (task.past_caches) _mm_sfence();  // before anybody is told that it is done
+  if (task.non_temporal) _mm_sfence();  // before anybody is told that it is done
   if (column == task.columns) return;
   if (task.columns - column <= kNarrow) return join_tile<T, kSide, 4>(task, rows, task.columns - kNarrow, fetched);
   move_square<T>(task, rows, 0, task.columns - kSide, fetched, kSide * task.destination_pitch);

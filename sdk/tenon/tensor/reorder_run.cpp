@@ -133,7 +133,7 @@ class NestRunner {
  public:
   // Of `loops` all but the first may become places.
   NestRunner(const Nest& nest, const Buffers& buffers, std::span<const NestLoop> loops)
-      : nest_(nest), buffers_(buffers), past_caches_(written_bytes(nest) >= detail::kFarBytes) {
+      : nest_(nest), buffers_(buffers), non_temporal_(written_bytes(nest) >= detail::kFarBytes) {
     const bool listed = nest.kind == Nest::Kind::run && nest.zeros == 0;
     if (!listed || loops.size() < 3 || loops.back().count >= kLongLoop) return;
     int64_t count = 1;
@@ -219,13 +219,13 @@ class NestRunner {
                        .count = matrices.count,
                        .source_step = matrices.from,
                        .destination_step = matrices.to,
-                       .past_caches = past_caches_},
+                       .non_temporal = non_temporal_},
                       nest_.unit);
   }
 
   const Nest& nest_;
   const Buffers& buffers_;
-  const bool past_caches_;
+  const bool non_temporal_;
   size_t listed_ = 0;  // inner loops that are places
   std::vector<LoopPlace> places_;
 };

@@ -14,7 +14,7 @@ constexpr int64_t kNearBytes = 512 << 10;
 // Of runs, a tile has as many as fit here, half of the smallest caches in use.
 constexpr int64_t kRunTileBytes = 16 << 10;
 
-// Stores past the caches want lines that are whole and aligned.
+// Non-temporal stores want lines that are whole and aligned.
 bool has_whole_lines(const TransposeTask& task, int64_t element_bytes) {
   const auto whole = [](auto... bytes) { return ((bytes % kTileBytes == 0) && ...); };
   return whole((task.rows + task.zero_rows) * element_bytes, task.destination_pitch, task.destination_step,
@@ -49,7 +49,7 @@ void transpose_elements(const TransposeTask& all, ReorderIsa isa) {
     });
   }
   TransposeTask task = all;
-  task.past_caches = all.past_caches && has_whole_lines(all, kSize);
+  task.non_temporal = all.non_temporal && has_whole_lines(all, kSize);
   blocks_kernel<T>(isa)(task, all.rows * all.columns * kSize > kNearBytes);
 }
 

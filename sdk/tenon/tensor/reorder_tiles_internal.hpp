@@ -31,7 +31,7 @@ struct TransposeTask {
   int64_t source_pitch, destination_pitch;
   int64_t zero_rows = 0;
   int64_t count = 1, source_step = 0, destination_step = 0;
-  bool past_caches = false;  // all that is written is more than caches hold: lines go past them where they can
+  bool non_temporal = false;  // all that is written is more than caches hold: lines go past them where they can
 };
 // On to the next pair; what is left of `count` is not kept.
 inline void to_next_matrix(TransposeTask& task) {

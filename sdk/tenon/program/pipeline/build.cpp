@@ -84,7 +84,7 @@ Result<Plan> plan_unscheduled(const PipelineData& data, const std::vector<Buffer
 Result<Program> build_program(const PipelineData& stated, const std::vector<int>& inputs,
                               const std::vector<int>& outputs, const std::vector<std::string>& scalars,
                               const BuildOptions& options) {
-  TENON_TRY(data, with_results_past_caches(stated));
+  TENON_TRY(data, with_non_temporal_results(stated));
   Plan plan{data, options, inputs, outputs, scalars, {}, {}, {}, {}, {}, {}};
   TENON_OK(place(plan));
   if (std::ranges::any_of(plan.order, [&](int s) { return plan.spec(s).is_copy(); })) {

@@ -78,7 +78,7 @@ std::vector<Prefetch> Emitter::fetched_ahead(const Path& path, const std::vector
     for (int r = 0; r < static_cast<int>(spec.reads.size()); ++r)
       if (const int b = spec.reads[static_cast<size_t>(r)].buffer; !is_made_in(b, l))
         add(Access::in, b, read_box(plan_, {s, r}, indices));
-    for (int w = 0; !spec.writes_past_caches && w < static_cast<int>(spec.writes.size()); ++w)
+    for (int w = 0; !spec.writes_non_temporal && w < static_cast<int>(spec.writes.size()); ++w)
       if (const int b = spec.writes[static_cast<size_t>(w)].buffer; is_read_outside(b, l))
         add(Access::out, b, write_box(plan_, s, w, indices));
   }

@@ -65,13 +65,13 @@ struct LoopOver {
   Expr workers = 1;
   int64_t ahead = 0;  // 0: nothing is fetched
   // Of the innermost loop of a stage with a kernel: an iteration makes its results in memory of its own, from where a
-  // further stage (its name and "_out") writes them to where they belong, whole lines at a time and past the caches.
+  // further stage (its name and "_out") writes them to where they belong, whole lines at a time and non-temporal.
   // For results that the caches do not hold until they are read: their memory is not read before it is written.
-  bool past_caches = false;
+  bool non_temporal = false;
   bool operator==(const LoopOver&) const = default;
 };
-// The kernel of such stages, `copy_past_caches`: for the table that a program's text is read with.
-TENON_API KernelHandle past_caches_kernel();
+// The kernel of such stages, `copy_non_temporal`: for the table that a program's text is read with.
+TENON_API KernelHandle non_temporal_kernel();
 
 struct PipelineData;
 class StageRef;

@@ -56,7 +56,7 @@ struct StageSpec {
   std::vector<std::pair<int, int>> in_place;  // (read, write)
   std::vector<LoopOver> loops;                // innermost first
   std::optional<LoopName> compute_at;
-  bool writes_past_caches = false;  // nothing is fetched of what it writes
+  bool writes_non_temporal = false;  // nothing is fetched of what it writes
   // Of a copy.
   std::vector<CopyPart> parts;     // one per read, less the padding's
   std::vector<std::byte> padding;  // an element, or empty
@@ -83,8 +83,8 @@ struct PipelineData {
   }
 };
 
-// Loops with past_caches as stages and buffers of their own.
-Result<PipelineData> with_results_past_caches(const PipelineData& data);
+// Loops with non_temporal as stages and buffers of their own.
+Result<PipelineData> with_non_temporal_results(const PipelineData& data);
 
 Result<Program> build_program(const PipelineData& pipeline, const std::vector<int>& inputs,
                               const std::vector<int>& outputs, const std::vector<std::string>& scalars,

@@ -29,14 +29,14 @@
 // is hidden, and pieces of columns cost what hinted pieces do. That is the less the more bytes there are hints for
 // before a call, above all where the next piece does not follow on in memory; it is for strips that fit the second
 // memory together with what is fetched, which pushes others out of the smallest one. Hints cost 3 ns before each call.
-// Results that no stage of the pipeline reads, and that no cache is sure to hold for who reads them next, may go past
-// the caches: a call more in each iteration, hints for what is read alone, and more of the way is hidden. They go to
-// the largest memory, however small they are, and what is read has the others to itself. Where rows are not whole lines
-// of the caches, a line is read and written more for each piece of a row, and two down columns. What an iteration makes
-// is held by a memory that has room for it and for what its reader makes of it. Where a window stays, all windows pass
-// between two uses of a place: those of whole rows where tiles go along rows, since what the next row of tiles reads is
-// kept of all of them. Up to half of a memory, or what is measured to be sure, holds what is used again, since what
-// streams by takes the rest; from there to all of it, the larger a part is lost to the next memory. Where that is
+// Results that no stage of the pipeline reads, and that no cache is sure to hold for who reads them next, may be stored
+// non-temporally: a call more in each iteration, hints for what is read alone, and more of the way is hidden. They go
+// to the largest memory, however small they are, and what is read has the others to itself. Where rows are not whole
+// lines of the caches, a line is read and written more for each piece of a row, and two down columns. What an iteration
+// makes is held by a memory that has room for it and for what its reader makes of it. Where a window stays, all windows
+// pass between two uses of a place: those of whole rows where tiles go along rows, since what the next row of tiles
+// reads is kept of all of them. Up to half of a memory, or what is measured to be sure, holds what is used again, since
+// what streams by takes the rest; from there to all of it, the larger a part is lost to the next memory. Where that is
 // measured of the smallest one, results that no window is kept of find their place there lost, too, as far as what an
 // iteration reads and writes outside has pushed it out. Groups are runs of stages in order of computation; of the ways
 // to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming). Loops go over the slowest
@@ -88,9 +88,9 @@ struct CostModel {
   double seconds_per_hinted_piece = 0;  // more, of each piece down columns
   // The same of the memory before the largest.
   double fetched_part_nearby = 0, fetched_way_nearby = 1;
-  // The same as the first where results go past the caches (LoopOver::past_caches) and only what is read is fetched.
-  // Nothing is hidden, and the way is no shorter: nothing goes there.
-  double past_caches_part = 0, past_caches_way = 1;
+  // The same as the first where results are stored non-temporally (LoopOver::non_temporal) and only what is read is
+  // fetched. Nothing is hidden, and the way is no shorter: nothing goes there.
+  double non_temporal_part = 0, non_temporal_way = 1;
   double seconds_per_piece = 0;    // more, of each piece that tiles along rows cut a row with a window around it into
   double seconds_per_row = 15e-9;  // more, of each row that a call reads or writes: nothing is fetched ahead of it
   // Threads that a run is to have: loops of a group's bands have as many workers. 1: loops are serial. Below 1: an

@@ -61,8 +61,8 @@ std::string CostModel::to_string() const {
                    " more, a row ", rounded(seconds_per_row * 1e9), "; fetched ahead: ", rounded(ahead_bytes / 1024),
                    " KB, ", rounded(ahead_part * 100), "% of them hidden\n",
                    "hinted: ", hinted(fetched_part, fetched_way), "; nearby ",
-                   hinted(fetched_part_nearby, fetched_way_nearby), "; past the caches ",
-                   hinted(past_caches_part, past_caches_way), "\n", "workers: ", rounded(seconds_to_share * 1e6),
+                   hinted(fetched_part_nearby, fetched_way_nearby), "; non-temporal ",
+                   hinted(non_temporal_part, non_temporal_way), "\n", "workers: ", rounded(seconds_to_share * 1e6),
                    " us to call them, ", rounded(workers_of_largest), " have all of the largest memory\n");
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 // Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
 // until those before have been sent for; less so where the next iteration's bytes follow on, which it fetches ahead by
-// itself, too. Fitted to schedules of 83 pipelines on a Zen 4, whose first level waits for 24 lines at a time
+// itself, too. Fitted to schedules of 83 pipelines on a Zen 4, whose L1 waits for 24 lines at a time
 // (docs/performance/pipelines.md, What hints cost).
 constexpr double kFreePortion = 1280, kLostOfPieces = 0.6, kLostOfRows = 0.3;
 // Nothing is hidden of so many portions: 2 to the power 1 / kLost, or more.
@@ -24,7 +24,7 @@ constexpr double kApartHidden = 0.45;
 constexpr double kBeside = 0.9;
 // A result is used again by the next call: of what an iteration's calls fetch, two have their part between both.
 constexpr double kCallsBetween = 2;
-// Of the hints before a call, by themselves: chains whose ends the second level holds, where nobody waits for what is
+// Of the hints before a call, by themselves: chains whose ends L2 holds, where nobody waits for what is
 // hinted, take .2 to 4 ns more for each call (docs/performance/pipelines.md, What hints cost).
 constexpr double kSecondsOfHints = 3e-9;
 // Of the wait for the first bytes of a piece: other pieces are on their way meanwhile.
@@ -146,14 +146,14 @@ double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& me
 
 // The results go to the largest memory, however small they are, and leave the others to what is read. Lines that pieces
 // share go there whole, but are read before that: hints are for what the stages read. Down columns both pieces do that.
-double GroupCost::past_caches_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
+double GroupCost::non_temporal_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
   const double results = w.bytes - outside_;
   const double way = outside_ * memories.seconds_per_byte(outside_) + results * memories.slowest_seconds_per_byte();
   const double far = (outside_ * memories.part_in_largest(outside_) + results) / w.bytes;
   const double nearby = turns_ == 0 ? outside_ * memories.part_nearby(outside_) / w.bytes : 0;
   const double apart = w.apart / w.way * way;
   const double saved = part_hinted(memories, outside_ + again_around_, full_iterations_ * (stages_ + 1)) *
-                       (far * saved_by_hints(model.past_caches_part, model.past_caches_way, way, apart, w.inside) +
+                       (far * saved_by_hints(model.non_temporal_part, model.non_temporal_way, way, apart, w.inside) +
                         nearby * saved_by_hints(model.fetched_part_nearby, model.fetched_way_nearby, way, 0, w.inside));
   const double lines = shared_lines_ * (piece_bytes_ > 0 ? 2 : 1);
   const double shared = 2 * lines * static_cast<double>(kLineBytes) * memories.slowest_seconds_per_byte();
@@ -165,8 +165,9 @@ GroupTotal GroupCost::with_far(GroupTotal out, Far far, const CostModel& model, 
                                const Ways& ways) const {
   out.far = far;
   if (far == Far::plain) return out;
-  const bool past = far == Far::past_caches;
-  out.cost.memory_seconds = past ? past_caches_seconds(model, memories, ways) : fetching_seconds(model, memories, ways);
+  const bool past = far == Far::non_temporal;
+  out.cost.memory_seconds =
+      past ? non_temporal_seconds(model, memories, ways) : fetching_seconds(model, memories, ways);
   out.cost.dispatch_seconds += calls_ * kSecondsOfHints + (past ? iterations_ * model.seconds_per_call : 0);
   return out;
 }
@@ -213,8 +214,8 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   };
   if ((w.far <= 0 && w.nearby * model.fetched_part_nearby <= 0) || iterations_ <= 1) return out;
   if (model.fetched_part > 0) offer(Far::fetched);
-  const bool gains = model.past_caches_part > 0 || model.past_caches_way < 1;
-  if (gains && results.may_go_past_caches(last) && !memories.is_held(results.bytes)) offer(Far::past_caches);
+  const bool gains = model.non_temporal_part > 0 || model.non_temporal_way < 1;
+  if (gains && results.may_be_non_temporal(last) && !memories.is_held(results.bytes)) offer(Far::non_temporal);
   return out;
 }
 

@@ -75,9 +75,9 @@ struct Strips {
 // of a row than is predicted, whatever is fetched: nothing is.
 bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n);
 
-// What a loop does about the largest memory: nothing; it fetches ahead; it fetches what it reads, and its results go
-// past the caches; or what is predicted to be the cheapest.
-enum class Far : uint8_t { plain, fetched, past_caches, cheapest };
+// What a loop does about the largest memory: nothing; it fetches ahead; it fetches what it reads, and its results are
+// stored non-temporally; or what is predicted to be the cheapest.
+enum class Far : uint8_t { plain, fetched, non_temporal, cheapest };
 struct GroupTotal {
   PredictedCost cost;
   Far far = Far::plain;
@@ -161,7 +161,7 @@ class GroupCost {
   // Of what the group alone sees, where so many bytes of others lie beside.
   double inside_seconds(const MemoryCosts& memories, const Ways& ways, double beside) const;
   double fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
-  double past_caches_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
+  double non_temporal_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
   // Memory and hints, and the calls that move results.
   GroupTotal with_far(GroupTotal plain, Far far, const CostModel& model, const MemoryCosts& memories,
                       const Ways& ways) const;

@@ -50,7 +50,7 @@ CacheBytes cache_bytes_of_machine() {
     const long bytes = sysconf(kNames[level]);
     stated[level] = bytes > 0 ? static_cast<size_t>(bytes) : static_cast<size_t>(usual.memories[level].bytes);
   }
-  // The C library works the last level out of numbers of threads, which virtual machines state as they like.
+  // The C library works the last-level cache out of numbers of threads, which virtual machines state as they like.
   return cache_bytes_in("/sys/devices/system/cpu/cpu0/cache", stated);
 }
 

@@ -63,8 +63,8 @@ double upper_quartile(std::vector<double> values) {
 }
 
 double typical(std::string_view name, std::vector<double> values) {
-  if (name == kPastCaches.hidden) return lower_quartile(std::move(values));
-  if (name == kPastCaches.way) return upper_quartile(std::move(values));
+  if (name == kNonTemporal.hidden) return lower_quartile(std::move(values));
+  if (name == kNonTemporal.way) return upper_quartile(std::move(values));
   const bool others_only_slow =
       !name.ends_with(kMostly) && !name.starts_with(kHidden) && !name.starts_with(kWay) && name != kDisturbed;
   return others_only_slow ? lower_quartile(std::move(values)) : median(std::move(values));

@@ -32,7 +32,7 @@ constexpr double kApart = 1.6;
 // other, which is what is timed.
 constexpr double kOfRow = 0.4;
 // Nor this: what a kernel does before its first element, of which the calls that are timed have none. By rows of 2 KB
-// in the first level: 28 ns by a kernel that takes its addresses from views, 20 where they are at hand, and 2 for a
+// in L1: 28 ns by a kernel that takes its addresses from views, 20 where they are at hand, and 2 for a
 // call of nothing.
 constexpr double kSecondsOfKernel = 3e-9;
 // Of pieces that are fetched ahead at least so much of their way to main memory and back is hidden.
@@ -63,10 +63,10 @@ class ModelOfReadings {
     set_hinted(kFetched, model_.fetched_part, model_.fetched_way);
     model_.seconds_per_hinted_piece = reading(kPieceApart);
     set_hinted(kFetchedNearby, model_.fetched_part_nearby, model_.fetched_way_nearby);
-    if (past_caches_kernel()->finish && reading(kPastCaches.way) > 0) {
+    if (non_temporal_kernel()->finish && reading(kNonTemporal.way) > 0) {
       // Whether or not anything is hidden: nobody reads lines there before they are written.
-      model_.past_caches_part = std::min(reading(kPastCaches.hidden), 1.0);
-      model_.past_caches_way = reading(kPastCaches.way);
+      model_.non_temporal_part = std::min(reading(kNonTemporal.hidden), 1.0);
+      model_.non_temporal_way = reading(kNonTemporal.way);
     }
     if (const double apart = reading(kRowApart), together = reading(kRowTogether); apart > 0 && together > 0)
       model_.seconds_per_row = kOfRow * std::max(apart - together, 0.0) / 2;  // one is read and one is written

@@ -11,7 +11,7 @@
 
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/exec/prefetch_internal.hpp>
-#include <tenon/program/pipeline/past_caches_internal.hpp>
+#include <tenon/program/pipeline/non_temporal_internal.hpp>
 #include <tenon/program/schedule/machine_probe_internal.hpp>
 #include <tenon/program/schedule/machine_readings.hpp>
 #include <tenon/runtime/thread_pool.hpp>
@@ -181,8 +181,8 @@ class Probes {
   }
 
   // What is hinted before each part of a piece, of the next one: what is read and what is written; what is read alone,
-  // and what is written goes past the caches.
-  enum class Hints : uint8_t { none, all, past_caches };
+  // and what is written is stored non-temporally.
+  enum class Hints : uint8_t { none, all, non_temporal };
   // Pieces that are read from far away, worked on in the smallest cache and written far away; the same without that,
   // or without the work. Far away is main memory, or a part of the largest cache.
   struct Pieces {
@@ -198,7 +198,7 @@ class Probes {
       add_pieces(piece_name(piece, "near"), {.piece = piece});
       add_pieces(piece_name(piece, kFar), {.piece = piece, .span = far_span()});
     }
-    add_hinted(kFar, far_span(), {Hints::all, Hints::past_caches});
+    add_hinted(kFar, far_span(), {Hints::all, Hints::non_temporal});
     add_pieces(std::string(kPiecesApart), {.piece = kShortPiece,
                                            .span = far_span(),
                                            .hints = Hints::all,
@@ -271,7 +271,7 @@ class Probes {
     readings[std::string(kPieceApart)] =
         std::max((apart - readings.find(way_name(kFar, Hints::all))->second) * kShortPiece, 0.0);
     say(kFar, Hints::all, plain_far, kFetched);
-    say(kFar, Hints::past_caches, plain_far, kPastCaches);
+    say(kFar, Hints::non_temporal, plain_far, kNonTemporal);
     if (has_fetched_nearby(caches_)) say(kNearby, Hints::all, take(way_name(kNearby, Hints::none)), kFetchedNearby);
   }
   void work_on_pieces(const Pieces& pieces, size_t at_first, size_t region) {
@@ -282,7 +282,7 @@ class Probes {
     std::byte* const near = memory_ + bytes_ - 2 * kPieceBytes.back();
     std::byte* const from = memory_ + at_first;
     const auto write = [&](std::byte* to, const std::byte* what, size_t bytes) {
-      pieces.hints == Hints::past_caches ? past_caches_(to, what, bytes) : pass_(to, what, bytes);
+      pieces.hints == Hints::non_temporal ? non_temporal_(to, what, bytes) : pass_(to, what, bytes);
     };
     const auto hint = [&](size_t next) {
       const auto at = reinterpret_cast<uint64_t>(from + next);
@@ -306,7 +306,7 @@ class Probes {
       }
       write(half > 0 ? from + half + at : near + piece, near, piece);
     }
-    if (pieces.hints == Hints::past_caches) detail::end_of_lines();
+    if (pieces.hints == Hints::non_temporal) detail::end_of_lines();
   }
 
   // Rows with gaps between them, and the same without. They are longer than what processors foresee the end of.
@@ -373,7 +373,7 @@ class Probes {
   std::byte* const memory_;
   const size_t bytes_;
   const Pass pass_;
-  const detail::MoveRow past_caches_ = detail::row_past_caches();
+  const detail::MoveRow non_temporal_ = detail::non_temporal_row();
   ThreadPool two_{2};
   std::vector<Probe> probes_;
   std::map<std::string, std::string, std::less<>> mostly_;  // by names of probes: those of what they mostly take

@@ -80,8 +80,8 @@ inline constexpr HintedNames kFetched{"way fetched", "hidden by fetching"};
 TENON_API size_t fetched_piece_bytes(const CacheBytes& caches);
 // More, where each is a short one that does not follow on the one before, of a piece,
 inline constexpr std::string_view kPieceApart = "piece apart";
-// The same where what is written goes past the caches, and what is read alone is fetched,
-inline constexpr HintedNames kPastCaches{"way past the caches", "hidden past the caches"};
+// The same where what is written is stored non-temporally, and what is read alone is fetched,
+inline constexpr HintedNames kNonTemporal{"way of non-temporal stores", "hidden by non-temporal stores"};
 // and through a quarter of the largest cache. Where that is not well beyond the next smaller cache, it is not read.
 inline constexpr HintedNames kFetchedNearby{"way fetched nearby", "hidden by fetching nearby"};
 TENON_API bool has_fetched_nearby(const CacheBytes& caches);
@@ -114,9 +114,9 @@ class TENON_API MachineRecord {
   int tried() const { return tried_; }
   int moments() const;
   // Of each reading, of what each moment says: of what others only make slower the lower quartile, and of how things
-  // mostly are, and of parts, the median; of a moment's measurements the same. What is gained past the caches counts as
-  // the quarter of them has it that says least: who goes there for nothing pays main memory for what caches hold, who
-  // does not loses what is gained.
+  // mostly are, and of parts, the median; of a moment's measurements the same. What is gained by non-temporal stores
+  // counts as the quarter of them has it that says least: who goes there for nothing pays main memory for what caches
+  // hold, who does not loses what is gained.
   Readings readings() const;
   std::string to_text() const;
   static Result<MachineRecord> from_text(std::string_view text);

@@ -5,7 +5,7 @@
 //
 // A model knows neither what else uses the caches nor how kernels go through memory, so that of schedules which it
 // predicts alike one may take a quarter more. Here the cheapest ones of each kind (strips of rows, tiles, columns, each
-// plain, fetching ahead, and with results past the caches as well, LoopOver) are built, bound and run in turn, in
+// plain, fetching ahead, and with non-temporal results as well, LoopOver) are built, bound and run in turn, in
 // another order each round, and those that fall behind are dropped. A turn is of a few runs: the first ones find in the
 // caches what another candidate has left there, which is not what the program finds that runs again and again. That
 // takes some tens of runs of the pipeline, and other schedules may come out in another process: auto_schedule() is for

@@ -82,7 +82,7 @@ std::string PlannedStages::describe(const Group& g) const {
   return out + bands +
          str(", ", static_cast<int64_t>(g.window_bytes), " bytes of windows",
              g.far != Far::plain ? ", the next iteration's far memory fetched" : "",
-             g.far == Far::past_caches ? ", results past the caches" : "");
+             g.far == Far::non_temporal ? ", non-temporal results" : "");
 }
 
 std::vector<std::string> PlannedStages::describe(const std::vector<Group>& groups) const {
@@ -102,7 +102,7 @@ void PlannedStages::apply(const std::vector<Group>& groups, PipelineData& data) 
       spec.loops.push_back(
           {Expr::symbol(scheduler_->index_name(g.bands.dim, g.last)), static_cast<int64_t>(g.bands.indices), workers_});
     if (g.far != Far::plain) spec.loops.front().ahead = 1;
-    if (g.far == Far::past_caches) spec.loops.front().past_caches = true;
+    if (g.far == Far::non_temporal) spec.loops.front().non_temporal = true;
   }
 }
 

@@ -86,7 +86,7 @@ std::vector<std::vector<Group>> Scheduler::of_each_kind(double most_times, size_
   for (const OpenGroups& kind : kinds_of_strips()) {
     offer(cheapest_of({{kind.strips, Far::plain}}, kWhereNothingElseIs));
     if (model_.fetched_part <= 0) continue;
-    for (const Far far : {Far::fetched, Far::past_caches})
+    for (const Far far : {Far::fetched, Far::non_temporal})
       offer(cheapest_of({{kind.strips, far}}, kWhereNothingElseIs));
   }
   std::ranges::stable_sort(out.begin() + 1, out.end(), {}, [](const auto& groups) { return total(groups).seconds(); });
@@ -186,7 +186,7 @@ void Scheduler::extend(OpenGroups& kind, size_t last, Cuts& cuts) const {
 void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const {
   const bool ends = can_own(kind.strips, last);
   const Far asked =
-      kind.far == Far::past_caches && !numbers_.stages[last].may_go_past_caches(last) ? Far::fetched : kind.far;
+      kind.far == Far::non_temporal && !numbers_.stages[last].may_be_non_temporal(last) ? Far::fetched : kind.far;
   const bool gives_up = kind.groups.size() > kMostOpen;
   size_t worst = 0;
   double most = 0;

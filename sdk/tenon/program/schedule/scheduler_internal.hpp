@@ -42,9 +42,9 @@ class Scheduler {
   // The cheapest way to cut the stages: dynamic programming over where a group ends.
   std::vector<Group> best() const { return cheapest_of(kinds_of_strips()); }
 
-  // The same with one kind of strips at a time, without what is fetched ahead, with it, and with results past the
-  // caches as well: each predicted to cost no more than so many times what the cheapest does, at most so many, the
-  // cheapest first.
+  // The same with one kind of strips at a time, without what is fetched ahead, with it, and with non-temporal results
+  // as well: each predicted to cost no more than so many times what the cheapest does, at most so many, the cheapest
+  // first.
   std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
 
   // Stages as the author of `data`, the same pipeline with a schedule, placed them.

@@ -32,7 +32,7 @@ struct StageNumbers {
   bool is_copy = false;  // made by no kernel
 
   // Its results, where it is at `at`: nothing of the pipeline reads them again.
-  bool may_go_past_caches(size_t at) const { return !is_copy && last_use == at; }
+  bool may_be_non_temporal(size_t at) const { return !is_copy && last_use == at; }
 };
 
 struct PipelineNumbers {

@@ -10,7 +10,7 @@ namespace {
 Far stated_far(const StageSpec& spec) {
   if (spec.loops.empty()) return Far::plain;
   const LoopOver& innermost = spec.loops.front();
-  if (innermost.past_caches) return Far::past_caches;
+  if (innermost.non_temporal) return Far::non_temporal;
   return innermost.ahead > 0 ? Far::fetched : Far::plain;
 }
 

@@ -1,5 +1,5 @@
 // Blocks of columns in one call, the last sweep one block behind the others. Each sweep over a block would wait for
-// memory or for arithmetic by itself, and stores past the caches overlap with nothing that comes after them in another
+// memory or for arithmetic by itself, and non-temporal stores overlap with nothing that comes after them in another
 // loop.
 //
 //   for blocks                     their rows lie in a cache, with what the last sweep reads

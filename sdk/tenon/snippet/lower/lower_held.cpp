@@ -57,7 +57,7 @@ bool Lowering::waits_in_memory(const Nest& nest, const Access& store) {
                               [&](const Access& root) { return root.value == store.value && root.port == store.port; });
 }
 
-// Lines of the second-level cache come as fast as loads ask for them whose steps the machine sees coming: those of one
+// Lines of L2 come as fast as loads ask for them whose steps the machine sees coming: those of one
 // loop, row after row. Fewer vectors gain more by folding their lanes four rows at once.
 bool Lowering::long_when_walked_once(const Nest& nest) const {
   constexpr int64_t kVectors = 6;

@@ -287,7 +287,7 @@ class Lowering {
 
   // --- two sweeps as one: lower_merged.cpp ---
   // Rows of a group whose powers are kept; those who read them go by the same groups. More would fall into the same
-  // sets of the first-level cache, where rows lie a power of two apart.
+  // sets of L1, where rows lie a power of two apart.
   static constexpr int kRowsOfKept = 4;
   int largest_group() const;
   template <class F>

@@ -1,5 +1,5 @@
-// The store of a row along with the fold of the next: a walk that folds reads main memory alone, one that stores past
-// the caches writes it alone, and both at once take little longer than either.
+// The store of a row along with the fold of the next: a walk that folds reads main memory alone, one that stores
+// non-temporally writes it alone, and both at once take little longer than either.
 //
 //   if there is a row              a loop that runs once: the loop inside has the same counter
 //     fold of the first row, kept in a scratch row
@@ -61,7 +61,7 @@ void Lowering::write_row_before(const SweepLoops& loops, size_t level) {
 }
 
 // Its stores come first: the next row takes their memory. Meanwhile values of the next row that are made before the
-// walk wait aside. Vector by vector: of several at once, loads out of the second-level cache come one behind the other,
+// walk wait aside. Vector by vector: of several at once, loads out of L2 come one behind the other,
 // and leave prefetches of what is to be folded no room.
 void Lowering::write_row_before(SweepLoops& loops) {
   auto aside = put_aside(of_row_before_);

@@ -83,7 +83,7 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
   make_units(reads, values, stores, false, 0, unit_rows());
   const int units = unit_rows() * place_.copies;
   const int together = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
-  // Of rows side by side, what two copies store lies in one line, which the first-level cache takes at once as long as
+  // Of rows side by side, what two copies store lies in one line, which L1 takes at once as long as
   // no other line comes between (docs/performance/snippets.md); of several outputs, too, where vectors are parts of
   // lines.
   if (place_.copies % 2 == 0 && (unit_rows() > 1 ? !stores.empty() : stores_parts(stores))) place_.neighbours = 2;
@@ -102,8 +102,8 @@ bool Lowering::stores_parts(const std::vector<Access>& stores) const {
   });
 }
 
-// What goes to several tensors is stored at the end, line by line, so that their lines are filled in turn: the
-// second-level cache takes them a tenth faster than several lines of each (docs/performance/snippets.md).
+// What goes to several tensors is stored at the end, line by line, so that their lines are filled in turn: L2 takes
+// them a tenth faster than several lines of each (docs/performance/snippets.md).
 bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                            const std::vector<Access>& stores) const {
   if (options_.all_copies) return false;

@@ -1,4 +1,5 @@
-// Results that go past the caches: the stages that are made of loops that say so, and the kernel that moves lines.
+// Results that are stored non-temporally: the stages that are made of loops that say so, and the kernel that moves
+// lines.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -33,7 +34,7 @@ LoopOver past(const Expr& index, int64_t step, int64_t workers = 1, int64_t ahea
 }
 
 // An iteration's results are made in memory of so many rows, and nothing is fetched of where they go.
-TEST(PastCaches, ResultsAreMadeNearAndMovedByAStageOfTheirOwn) {
+TEST(NonTemporal, ResultsAreMadeNearAndMovedByAStageOfTheirOwn) {
   Sums s;
   s.last.loops({past(y, 4, 1, 1)});
   const std::string text = print(s.built());
@@ -48,14 +49,14 @@ TEST(PastCaches, ResultsAreMadeNearAndMovedByAStageOfTheirOwn) {
   EXPECT_LE(bound->arena_bytes().at("host"), (4 + 6) * 64 + 128) << "four rows, and a window of six";
   // The text reads back with the kernel in the table.
   const KernelHandle sum = window_sum<int32_t>({0, -1}, {0, 1});
-  const auto read = parse_program(text, {{sum->name, sum}, {"copy_past_caches", past_caches_kernel()}});
+  const auto read = parse_program(text, {{sum->name, sum}, {"copy_non_temporal", non_temporal_kernel()}});
   ASSERT_TRUE(read.ok()) << read.error().to_string();
   EXPECT_EQ(print(*read), text);
 }
 
 // Strips that do not divide the rows, tiles, bands, several workers, rows below zero: what the interpreter gives
 // without a schedule. Contract mode watches the boxes.
-TEST(PastCaches, ChangesNoResult) {
+TEST(NonTemporal, ChangesNoResult) {
   ThreadPool pool(2);
   for (const int64_t width : {0, 1, 15, 16, 17, 37, 64})
     for (const int64_t step : {1, 3, 8, 64})
@@ -85,7 +86,7 @@ TEST(PastCaches, ChangesNoResult) {
 }
 
 // Loops and memory that others name by the stage are now those of the stage that moves its results.
-TEST(PastCaches, WhatIsPlacedInTheLoopStaysThere) {
+TEST(NonTemporal, WhatIsPlacedInTheLoopStaysThere) {
   Sums s, plain;
   s.last.loops({past(y, 4)});
   s.first.compute_at(s.last, y);
@@ -108,13 +109,13 @@ TEST(PastCaches, WhatIsPlacedInTheLoopStaysThere) {
   EXPECT_EQ(counts(s), counts(plain));
 }
 
-TEST(PastCaches, IsForTheInnermostLoopOfAKernel) {
+TEST(NonTemporal, IsForTheInnermostLoopOfAKernel) {
   Sums s;
   s.last.loops({{x, 8}, past(y, 4)});
   auto program = s.p.build({s.in}, {s.out});
   ASSERT_FALSE(program.ok());
   EXPECT_THAT(program.error().to_string(),
-              HasSubstr("its loop over y says past_caches, which is for the innermost one, over x"));
+              HasSubstr("its loop over y says non_temporal, which is for the innermost one, over x"));
   EXPECT_THAT(program.error().to_string(), HasSubstr("'last'"));
   Pipeline p("copies");
   const BufferRef in = p.buffer("in", kI32, 2), out = p.buffer("out", kI32, 2);
@@ -156,7 +157,7 @@ std::string done_in(const std::vector<LoopOver>& loops, const BindOptions& optio
 }
 
 // Loops of few iterations are written out; whoever runs one iteration of several workers tells others when it is over.
-TEST(PastCaches, ResultsOfALoopAreFinishedBehindIt) {
+TEST(NonTemporal, ResultsOfALoopAreFinishedBehindIt) {
   EXPECT_EQ(done_in({}), "r");
   EXPECT_EQ(done_in({{y, 1}}), "uuuuuf");
   EXPECT_EQ(done_in({{y, 1}}, {.statistics = true}), "uuuuuf");
@@ -187,12 +188,12 @@ void expect_moved(const std::vector<DimView>& to_dims, const std::vector<DimView
   });
   const BufferView operands[] = {source, result};
   CallContext call{.operands = operands, .scalars = {}, .stage = "move"};
-  const auto ran = past_caches_kernel()->run(call);
+  const auto ran = non_temporal_kernel()->run(call);
   ASSERT_TRUE(ran.ok());
   EXPECT_EQ(to, wanted) << extents[0] << " of " << bytes << " bytes, " << shift << " into a line";
 }
 
-TEST(PastCachesKernel, MovesBoxesOfAnyWidthToAnyAddress) {
+TEST(NonTemporalKernel, MovesBoxesOfAnyWidthToAnyAddress) {
   for (const int bytes : {1, 2, 4, 8})
     for (const int64_t elements : {0, 1, 7, 63, 64, 65, 129, 200})
       for (const size_t shift : {0, 1, 4, 31, 63}) {
@@ -204,7 +205,7 @@ TEST(PastCachesKernel, MovesBoxesOfAnyWidthToAnyAddress) {
 }
 
 // Backwards, with gaps, broadcast, from a ring of rows and from one across them.
-TEST(PastCachesKernel, MovesBoxesOfAnyStrides) {
+TEST(NonTemporalKernel, MovesBoxesOfAnyStrides) {
   expect_moved({{0, 70, 4}, {0, 5, -400}}, {{0, 70, 4}, {0, 5, 280}}, 4, 12);
   expect_moved({{0, 70, 8}, {0, 5, 600}}, {{0, 70, 4}, {0, 5, 280}}, 4, 0);
   expect_moved({{0, 70, 4}, {0, 5, 280}}, {{0, 70, 20}, {0, 5, 4}}, 4, 0);

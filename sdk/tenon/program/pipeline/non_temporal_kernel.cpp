@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-#include <tenon/program/pipeline/past_caches_internal.hpp>
+#include <tenon/program/pipeline/non_temporal_internal.hpp>
 #include <tenon/program/pipeline/pipeline.hpp>
 
 namespace tenon::program {
@@ -93,7 +93,7 @@ void copy_box(const BufferView& to, const BufferView& from, MoveRow widest_row) 
 
 // Operands: what is copied, then as many results.
 Result<void> copy_boxes(CallContext& c) {
-  const MoveRow row = detail::row_past_caches();
+  const MoveRow row = detail::non_temporal_row();
   const size_t results = c.operands.size() / 2;
   for (size_t i = 0; i < results; ++i) copy_box(c.operands[results + i], c.operands[i], row);
   return {};
@@ -101,7 +101,7 @@ Result<void> copy_boxes(CallContext& c) {
 
 }  // namespace
 
-MoveRow detail::row_past_caches() {
+MoveRow detail::non_temporal_row() {
   static const MoveRow row = widest();
   return row;
 }
@@ -113,9 +113,9 @@ void detail::end_of_lines() {
 #endif
 }
 
-KernelHandle past_caches_kernel() {
+KernelHandle non_temporal_kernel() {
   auto kernel = std::make_shared<Kernel>();
-  kernel->name = "copy_past_caches";
+  kernel->name = "copy_non_temporal";
   kernel->takes_folded = true;
   kernel->run_unfinished = copy_boxes;
   kernel->finish = detail::end_of_lines;

@@ -1,4 +1,5 @@
-// Results of loops that go past the caches, as a pipeline without that word: made in a buffer of the loop, and copied.
+// Results of loops that are stored non-temporally, as a pipeline without that word: made in a buffer of the loop, and
+// copied.
 #include <algorithm>
 
 #include <tenon/program/pipeline/pipeline_data_internal.hpp>
@@ -7,7 +8,7 @@ namespace tenon::program {
 
 namespace {
 
-bool goes_past_caches(const StageSpec& spec) { return std::ranges::any_of(spec.loops, &LoopOver::past_caches); }
+bool is_non_temporal(const StageSpec& spec) { return std::ranges::any_of(spec.loops, &LoopOver::non_temporal); }
 
 class Rewriting {
  public:
@@ -18,7 +19,7 @@ class Rewriting {
     std::vector<int> owner_of;  // of a stage's loops from now on
     for (size_t s = 0; s < stages; ++s) owner_of.push_back(static_cast<int>(s));
     for (size_t s = 0; s < stages; ++s) {
-      if (!goes_past_caches(data_.stages[s])) continue;
+      if (!is_non_temporal(data_.stages[s])) continue;
       TENON_OK(check(data_.stages[s]), "stage '", data_.stages[s].name, "'");
       owner_of[s] = static_cast<int>(data_.stages.size());
       data_.stages.push_back(copying(data_.stages[s]));
@@ -35,11 +36,11 @@ class Rewriting {
   static Result<void> check(const StageSpec& spec) {
     if (spec.is_copy())
       return error(Code::unsupported,
-                   "its loops say past_caches, and it is a copy: only what kernels make goes past the caches");
+                   "its loops say non_temporal, and it is a copy: only what kernels make is stored non-temporally");
     for (size_t i = 1; i < spec.loops.size(); ++i)
-      if (spec.loops[i].past_caches)
+      if (spec.loops[i].non_temporal)
         return error(Code::invalid_argument, "its loop over ", spec.loops[i].index,
-                     " says past_caches, which is for the innermost one, over ", spec.loops[0].index);
+                     " says non_temporal, which is for the innermost one, over ", spec.loops[0].index);
     return {};
   }
 
@@ -47,10 +48,10 @@ class Rewriting {
   StageSpec copying(StageSpec& spec) {
     StageSpec out;
     out.name = spec.name + "_out";
-    out.kernel = past_caches_kernel();
-    out.writes_past_caches = true;
+    out.kernel = non_temporal_kernel();
+    out.writes_non_temporal = true;
     out.loops = std::exchange(spec.loops, {});
-    out.loops.front().past_caches = false;
+    out.loops.front().non_temporal = false;
     out.compute_at = std::exchange(spec.compute_at, std::nullopt);
     for (WriteSpec& write : spec.writes) {
       Windows same;
@@ -76,8 +77,8 @@ class Rewriting {
 
 }  // namespace
 
-Result<PipelineData> with_results_past_caches(const PipelineData& data) {
-  if (std::ranges::none_of(data.stages, goes_past_caches)) return data;
+Result<PipelineData> with_non_temporal_results(const PipelineData& data) {
+  if (std::ranges::none_of(data.stages, is_non_temporal)) return data;
   return Rewriting(data).run();
 }
 
