@@ -1,6 +1,8 @@
 // What a run costs beside the work itself: an executable of 100 operators that compute nothing, under 20 us.
 #include <benchmark/benchmark.h>
 
+#include <map>
+
 #include <tenon/compile/compile.hpp>
 #include <tenon/ir/builder.hpp>
 #include <tenon/plugin/target_registry.hpp>
@@ -58,8 +60,34 @@ void compiled_model(benchmark::State& state) {
   }
 }
 
+// Runs bound to their values, by what the outputs are, each of 64 floats: one that is made, beside it a constant or the
+// same once more, and a constant alone.
+void bound_outputs(benchmark::State& state, std::vector<std::string> outputs) {
+  auto graph = std::make_unique<Graph>("outputs");
+  Builder builder(graph->body());
+  const Type type(kF32, Shape(Dims{64}));
+  const std::map<std::string, Value*> values = {
+      {"made", *builder.op("Abs", {graph->body().add_input("x", type)})},
+      {"constant", builder.constant(*Tensor::zeros(kF32, {64}))},
+  };
+  for (const std::string& output : outputs)
+    graph->body().add_output(values.at(output), str(output, graph->body().output_count()));
+  TargetRegistry registry;
+  const auto model = compile(std::move(graph), registry, {.targets = {registry.best_target()}});
+  TENON_CHECK(model.ok(), model.error().to_string());
+  const auto bound = (*model)->bind({Datum(*Tensor::zeros(kF32, {64}))});
+  TENON_CHECK(bound.ok(), bound.error().to_string());
+  for (auto _ : state) {
+    if (const auto ran = (*bound)->run(); !ran.ok()) return state.SkipWithError(ran.error().to_string().c_str());
+  }
+}
+
 BENCHMARK(interpreter)->Arg(1)->Arg(100)->Unit(benchmark::kMicrosecond);
 BENCHMARK(compiled_model)->Arg(1)->Arg(100)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(bound_outputs, made, std::vector<std::string>{"made"});
+BENCHMARK_CAPTURE(bound_outputs, made_and_constant, std::vector<std::string>{"made", "constant"});
+BENCHMARK_CAPTURE(bound_outputs, made_twice, std::vector<std::string>{"made", "made"});
+BENCHMARK_CAPTURE(bound_outputs, constant, std::vector<std::string>{"constant"});
 
 }  // namespace
 }  // namespace tenon::bench

@@ -4,6 +4,8 @@
 #include <set>
 #include <thread>
 
+#include <tenon/compile/compile.hpp>
+#include <tenon/plugin/target_registry.hpp>
 #include "compile/alternating.hpp"
 #include "support/count_allocations.hpp"
 
@@ -111,6 +113,35 @@ TEST(BoundModel, CopiesOfOutputsTakeNothing) {
     for (size_t i = 0; i < places.size(); ++i) EXPECT_EQ(turns->outputs()[i].tensor().data(), places[i]);
     expect_absolute(turns->outputs()[0], x);
     EXPECT_TRUE(turns->outputs()[2].tensor().identical(turns->outputs()[0].tensor()));
+  }
+}
+
+// Where nothing is left to make, too: constants and inputs are all that there is.
+TEST(BoundModel, OutputsWithoutSegmentsAreCopiedEachTime) {
+  TargetRegistry registry;
+  for (const char* strings : {"", ", %d"}) {  // which are no bytes to move
+    auto graph = *parse_graph(str("graph @g(%x: f32[8,64]) -> (%c, %x", strings, R"() {
+      %c = Constant {value = splat<f32[8,64]: 5.0>}
+      %d = Constant {value = dense<str[2]: "a", "b">}
+    })"));
+    const auto model = compile(std::move(graph), registry, {.targets = {"reference"}});
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    ASSERT_EQ((*model)->segments().size(), 0u);
+    const Datum x(filled(8, 3)), five(filled(8, 0)), y(filled(8, 0));
+    std::vector<Datum> outputs{five, y};
+    outputs.resize((*model)->outputs().size());
+    const auto turns = bound(**model, {x}, outputs);
+    for (int i = 0; i < 3; ++i) {
+      fill(x, static_cast<float>(i));
+      fill(five, -1);  // as whoever goes on with it in its place
+      run(*turns);
+      EXPECT_EQ(five.tensor().double_at(7), 5);
+      EXPECT_EQ(y.tensor().double_at(7), i + 7);
+      EXPECT_EQ(turns->outputs()[0].tensor().data(), five.tensor().data());
+      if (outputs.size() == 3) {
+        EXPECT_EQ(turns->outputs()[2].tensor().as<std::string>()[1], "b");
+      }
+    }
   }
 }
 

@@ -192,6 +192,25 @@ TEST(BadGraphs, MissingBranch) {
                  Code::invalid_argument, "no graph 'else_branch'", {.allow_unknown_ops = true});
 }
 
+// Though no run may come there.
+TEST(BadGraphs, RegionsWithinBranchesThatDoNotFit) {
+  const auto branch = [](const Message& made, const std::vector<Message>& inputs = {}) {
+    return wire::graph({.nodes = {made}, .inputs = inputs, .outputs = {info("r")}});
+  };
+  const Message relu = node("Relu", {"x"}, {"r"}), takes_one = branch(node("Neg", {"b"}, {"r"}), {info("b")});
+  const Message inner =
+      node("If", {"c"}, {"r"},
+           {graph_attribute("then_branch", branch(relu)), graph_attribute("else_branch", takes_one)}, "", "the/inner");
+  const Message file = model(wire::graph(
+      {.nodes = {node("If", {"c"}, {"y"},
+                      {graph_attribute("then_branch", branch(inner)), graph_attribute("else_branch", branch(relu))}, "",
+                      "the/outer")},
+       .inputs = {info("c", kBoolElement, {}), info("x", kFloatElement, {2})},
+       .outputs = {info("y", kFloatElement, {2})}}));
+  expect_refused(file, Code::invalid_argument, "region 1 of If 'the/inner'");
+  expect_refused(file, Code::invalid_argument, "node 0 If 'the/outer'");
+}
+
 // ---- Functions ----
 
 Message calls(std::string_view name, const std::vector<Message>& functions) {

@@ -43,6 +43,33 @@ TEST(ControlRule, ABranchMayContradictWhatIsAroundIt) {
               HasSubstr("Squeeze"));
 }
 
+// Shapes are a fault of the run that comes there; what no run makes fit is one of the graph.
+TEST(ControlRule, RegionsInBranchesFitTheirOperators) {
+  const auto chosen = [](std::string_view inner) {
+    return inferred(str("(%c: bool[], %m: i64[], %x: f32[2,3], %s: seq(f32[2])) -> %y { %y = If %c (() -> %r { ", inner,
+                        " }, () -> %x {}) }"));
+  };
+  EXPECT_EQ(chosen("%r, %t = Loop %m, _, %x ((%i: i64[], %g: bool[], %a: f32[5,7]) -> (%g, %a, %i) {})"), "f32[?,?]");
+  EXPECT_THAT(chosen("%r = If %c (() -> %x {}, (%b: f32[2]) -> %b {})"),
+              HasSubstr("region 1 of If (%r) has 1 inputs and 1 outputs; its operands and results ask for 0 and 1"));
+  EXPECT_THAT(chosen("%r = If %c (() -> %x {}, () -> %m {})"), HasSubstr("output 0 of the branches of If (%r)"));
+  EXPECT_THAT(chosen("\n  %r = If %c (() -> %x {}, () -> %m {})"), HasSubstr("error: text:2:8: "));
+  EXPECT_THAT(chosen("%r, %t = Loop %m, _, %x ((%i: i64[], %g: bool[]) -> (%g, %i, %i) {})"),
+              HasSubstr("region 0 of Loop (%r) has 2 inputs and 3 outputs"));
+  EXPECT_THAT(chosen("%r, %t = Loop %m, _, %x ((%i: i64[], %g: bool[], %a: f32[2,3]) -> (%i, %a, %i) {})"),
+              HasSubstr("output 0 of the body of Loop (%r) must be one bool, it is i64[]"));
+  EXPECT_THAT(chosen("%r = Scan %x {num_scan_inputs = 2} ((%a: f32[3]) -> %a {})"),
+              HasSubstr("attribute 'num_scan_inputs' of Scan (%r) is 2, it has 1 operands"));
+  EXPECT_THAT(chosen("%r = Scan %x {num_scan_inputs = 1} ((%a: i8[3]) -> %a {})"),
+              HasSubstr("input 0 ('a') of region 0 of Scan (%r), which is declared i8[3]"));
+  EXPECT_THAT(chosen("%q = SequenceMap %s ((%a: f32[2]) -> (%a, %a) {}) %i = SequenceLength %q %r = Cast %x {to = "
+                     "type<f32[*]>}"),
+              HasSubstr("region 0 of SequenceMap (%q) has 1 inputs and 2 outputs"));
+  EXPECT_THAT(chosen("%q = Unsqueeze %x, %m %r = ai.onnx.preview.FlexAttention %q, %q, %q ((%a: f32[1,2,3]) -> %a {}, "
+                     "() -> %x {})"),
+              HasSubstr("region 1 of ai.onnx.preview.FlexAttention (%r) has 0 inputs and 1 outputs"));
+}
+
 TEST(ControlRule, LoopCarriesAndStacks) {
   const auto loop = [](std::string_view carried, std::string_view body) {
     return inferred(str("(%m: i64[], %v: ", carried, ") -> (%w, %s) { %w, %s = Loop %m, _, %v ", body, " }"));

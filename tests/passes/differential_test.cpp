@@ -65,6 +65,14 @@ void compare(const Graph& before, const std::string& pass, uint64_t seed, Tally&
   }
 }
 
+std::unique_ptr<Graph> usual_graph(uint64_t seed) {
+  RandomGraphOptions options;
+  options.seed = seed;
+  options.use = usual_operators();
+  if (find_op("If")) options.branch = "If";
+  return random_graph(options);
+}
+
 class Differential : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Differential, MeansTheSame) {
@@ -72,17 +80,28 @@ TEST_P(Differential, MeansTheSame) {
   Tally tally;
   for (uint64_t seed = 0; seed < kGraphs && !HasFailure(); ++seed) {
     SCOPED_TRACE(str("pass ", GetParam(), ", seed ", seed));
-    RandomGraphOptions options;
-    options.seed = seed;
-    options.use = usual_operators();
-    if (find_op("If")) options.branch = "If";
-    const auto graph = random_graph(options);
+    const auto graph = usual_graph(seed);
     const auto verified = verify(*graph);
     ASSERT_TRUE(verified.ok()) << verified.error().to_string();
     compare(*graph, GetParam(), seed, tally);
   }
   EXPECT_GE(tally.changed, 10) << "the graphs hardly ever hold what the pass looks for";
   EXPECT_GE(tally.run, 50) << "most graphs cannot run";
+}
+
+TEST(StandardPasses, LeaveNothingThatTheirTurnsWouldChange) {
+  const auto passes = standard_passes();
+  ASSERT_TRUE(passes.ok()) << passes.error().to_string();
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    const auto graph = usual_graph(seed);
+    ASSERT_TRUE(passes->run(*graph).ok());
+    for (const char* pass :
+         {"share-common", "simplify-algebra", "fold-constants", "inline-branch", "remove-identity", "remove-dead"}) {
+      const auto change = find_pass(pass)->run(*graph);
+      ASSERT_TRUE(change.ok()) << change.error().to_string();
+      ASSERT_EQ(*change, Change::no) << pass << ", seed " << seed << "\n" << print(*graph);
+    }
+  }
 }
 
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) {

@@ -1,5 +1,7 @@
 #include <tenon/passes/pass_manager.hpp>
 
+#include <climits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +18,7 @@ using ::testing::IsEmpty;
 // Passes that write down that they ran.
 class PassManagerTest : public ::testing::Test {
  protected:
-  Pass pass(const std::string& name, std::vector<std::string> needs = {}, int changes = 0, int max_repeats = 1) {
+  Pass pass(const std::string& name, std::vector<std::string> needs = {}, int changes = 0) {
     auto left = std::make_shared<int>(changes);
     return {.name = name,
             .contract = "",
@@ -24,8 +26,7 @@ class PassManagerTest : public ::testing::Test {
               ran_.push_back(name);
               return Change{(*left)-- > 0};
             },
-            .needs = std::move(needs),
-            .max_repeats = max_repeats};
+            .needs = std::move(needs)};
   }
   // Registered for the whole process, so under a name of this test.
   std::string registered(const std::string& name, std::vector<std::string> needs = {}) {
@@ -135,20 +136,65 @@ TEST_F(PassManagerTest, WhatIsInsertedTooEarlyBringsItsNeedsAlong) {
   EXPECT_THAT(names(manager), ElementsAre(need, "x", "a", need));
 }
 
-TEST_F(PassManagerTest, RepeatsWhileThereIsChangeAndNotLonger) {
+TEST_F(PassManagerTest, TurnsEndWhenEachHasFoundNothingSinceTheLastChange) {
   PassManager manager;
-  ASSERT_TRUE(manager.add(pass("settles", {}, 2, 10)).ok());
-  ASSERT_TRUE(manager.add(pass("never", {}, 1000, 4)).ok());
-  ASSERT_TRUE(manager.add(pass("once", {}, 1000)).ok());
+  ASSERT_TRUE(manager.add(pass("before", {}, 1000)).ok());
+  ASSERT_TRUE(manager.add_until_unchanged({pass("a", {}, 1), pass("b", {}, 2), pass("c")}).ok());
+  ASSERT_TRUE(manager.add(pass("after", {}, 1000)).ok());
   const auto g = graph();
   const auto report = manager.run(*g);
   ASSERT_TRUE(report.ok());
-  EXPECT_THAT(ran_, ElementsAre("settles", "settles", "settles", "never", "never", "never", "never", "once"));
-  EXPECT_EQ(report->runs, 8);
-  ASSERT_EQ(report->passes.size(), 3u);
-  EXPECT_EQ(report->passes[0].runs, 3);
-  EXPECT_TRUE(report->passes[0].changed);
-  EXPECT_THAT(report->to_string(), HasSubstr("settles x3"));
+  EXPECT_THAT(ran_, ElementsAre("before", "a", "b", "c", "a", "b", "c", "a", "b", "after"));
+  EXPECT_EQ(report->runs, 10);
+  EXPECT_EQ(report->last, "after");
+  ASSERT_EQ(report->passes.size(), 5u);
+  EXPECT_EQ(report->passes[1].runs, 3);
+  EXPECT_TRUE(report->passes[2].changed);
+  EXPECT_FALSE(report->passes[3].changed);
+  EXPECT_THAT(report->to_string(), HasSubstr("b x3"));
+}
+
+TEST_F(PassManagerTest, WhereNothingChangesEachPassOfTheTurnsLooksOnce) {
+  PassManager manager;
+  ASSERT_TRUE(manager.add_until_unchanged({pass("a"), pass("b")}).ok());
+  ASSERT_TRUE(manager.add_until_unchanged({pass("c"), pass("d")}).ok());  // turns of their own
+  const std::string e = registered("e"), f = registered("f", {"e"});
+  ASSERT_TRUE(manager.add_until_unchanged({e, f}).ok());
+  EXPECT_EQ(manager.add_until_unchanged({"fold-constants", "fold-constant"}).error().code(), Code::not_found);
+  const auto g = graph();
+  const auto report = manager.run(*g);
+  ASSERT_TRUE(report.ok());
+  EXPECT_THAT(ran_, ElementsAre("a", "b", "c", "d"));
+  EXPECT_EQ(report->runs, 6);
+  EXPECT_EQ(report->last, f);
+}
+
+TEST_F(PassManagerTest, PassesThatUndoEachOtherEndWithAWarning) {
+  PassManager manager("mine");
+  ASSERT_TRUE(manager.add_until_unchanged({pass("there", {}, INT_MAX), pass("back", {}, INT_MAX)}).ok());
+  ASSERT_TRUE(manager.add(pass("after")).ok());
+  const auto g = graph();
+  ::testing::internal::CaptureStderr();
+  const auto report = manager.run(*g);
+  const std::string said = ::testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(report.ok());
+  EXPECT_EQ(report->runs, 2 * PassManager::kMostRounds + 1);
+  EXPECT_EQ(ran_.back(), "after");
+  EXPECT_THAT(said, HasSubstr("'mine' still changes graph 'g' after 32 rounds of the passes from 'there' to 'back'"));
+}
+
+TEST_F(PassManagerTest, WhatIsInsertedBesideAPassTakesTurnsWithIt) {
+  const std::string need = registered("need");
+  PassManager manager;
+  ASSERT_TRUE(manager.add_until_unchanged({pass("a", {}, 1), pass("z")}).ok());
+  ASSERT_TRUE(manager.insert_before("a", pass("x", {need})).ok());
+  ASSERT_TRUE(manager.insert_after("z", pass("y")).ok());
+  ASSERT_TRUE(manager.remove("z").ok());
+  EXPECT_FALSE(manager.add_until_unchanged({pass("q"), pass("p", {"missing"})}).ok());
+  EXPECT_THAT(names(manager), ElementsAre(need, "x", "a", "y"));
+  const auto g = graph();
+  ASSERT_TRUE(manager.run(*g).ok());
+  EXPECT_THAT(ran_, ElementsAre("x", "a", "y", "x", "a"));
 }
 
 TEST_F(PassManagerTest, VerifyEachNamesThePassThatBreaksTheGraph) {
@@ -207,12 +253,12 @@ TEST_F(PassManagerTest, StopsAfterANamedPass) {
   EXPECT_THAT(ran_, IsEmpty());
 }
 
-TEST_F(PassManagerTest, LimitCountsRunsRepeatsIncluded) {
-  PassManager manager;
-  ASSERT_TRUE(manager.add(pass("a", {}, 100, 3)).ok());
-  ASSERT_TRUE(manager.add(pass("b")).ok());
+TEST_F(PassManagerTest, LimitCountsEveryRunOfTurns) {
   const auto g = graph();
   for (const auto& [limit, wanted] : std::vector<std::pair<int64_t, size_t>>{{0, 0}, {2, 2}, {3, 3}, {4, 4}, {9, 4}}) {
+    PassManager manager;
+    ASSERT_TRUE(manager.add_until_unchanged({pass("a", {}, 2)}).ok());
+    ASSERT_TRUE(manager.add(pass("b")).ok());
     ran_.clear();
     const auto report = manager.run(*g, {.limit = limit});
     ASSERT_TRUE(report.ok());
@@ -239,6 +285,19 @@ TEST_F(PassManagerTest, BisectFindsThePassThatSpoilsTheResult) {
     EXPECT_EQ(found->run, at + 1);
     EXPECT_EQ(g->name(), "g");  // copies are tried
   }
+  // In the second round of turns, when other passes of the same turns have run before.
+  PassManager turns;
+  auto quiet = pass("quiet"), later = rename("later", "spoilt");
+  later.run = [](Graph& graph) -> Result<Change> {
+    const bool again = graph.name() != "g";
+    graph.set_name(graph.name() == "g" ? "seen" : "spoilt");
+    return Change{!again};
+  };
+  ASSERT_TRUE(turns.add_until_unchanged({later, quiet}).ok());
+  const auto second = bisect_passes(turns, *g, good);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second->pass, "later");
+  EXPECT_EQ(second->run, 3);
   PassManager fine;
   ASSERT_TRUE(fine.add(rename("p", "")).ok());
   EXPECT_EQ(bisect_passes(fine, *g, good)->run, -1);

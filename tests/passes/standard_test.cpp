@@ -83,6 +83,27 @@ TEST(StandardPasses, WhatRulesKnowIsFoldedOn) {
   EXPECT_EQ(body.op_count(), 2u) << print(**graph);
 }
 
+// Each difference is known only after the one before it: then its operands become one value, it is 0, what adds it
+// goes.
+TEST(StandardPasses, AsManyRoundsAsAChainOfKnowledgeHasLinks) {
+  const auto passes = standard_passes();
+  ASSERT_TRUE(passes.ok()) << passes.error().to_string();
+  for (const int links : {1, 2, 3, 5, 10}) {
+    std::string text = "graph @chain(%x: i32[3,5]) -> %y {\n  %a0 = Abs %x\n  %b0 = Abs %x\n  %d0 = Sub %a0, %b0\n";
+    for (int i = 1; i < links; ++i) {
+      text +=
+          str("  %s", i, " = Sub %x, %d", i - 1, "\n  %n", i, " = BitwiseNot %s", i, "\n  %a", i, " = Neg %n", i,
+              "\n  %m", i, " = BitwiseNot %x\n  %b", i, " = Neg %m", i, "\n  %d", i, " = Sub %a", i, ", %b", i, "\n");
+    }
+    auto graph = parse_graph(str(text, "  %y = Add %x, %d", links - 1, "\n}"));
+    ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+    const auto report = passes->run(**graph, {.verify_each = true});
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_EQ((*graph)->body().output(0), (*graph)->body().input(0)) << links << " links: " << print(**graph);
+    EXPECT_EQ((*graph)->body().op_count(), 0u) << links << " links";
+  }
+}
+
 TEST(StandardPasses, LeaveWhatABlockComputes) {
   const auto passes = standard_passes();
   ASSERT_TRUE(passes.ok()) << passes.error().to_string();

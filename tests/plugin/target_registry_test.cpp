@@ -79,9 +79,11 @@ TEST_F(TargetRegistryTest, WhatIsLimitedIsDefined) {
                 "you mean 'Conv'?");
   EXPECT_EQ(find(TargetRegistry().targets(), "board")->reason, refused.error().message());
   EXPECT_THAT(said("operators: {nobody.MakesThis: none}\n"), HasSubstr(":4:13: neither Tenon nor plugin"));
-  EXPECT_THAT(
-      said("operators: {Conv: {kernal: {max: 3}}}\n"),
-      HasSubstr(":4:13: 'kernal' is no attribute of Conv, nor one of the words for limits; did you mean 'kernel'?"));
+  const std::string misspelt = said("operators: {Conv: {kernal: {max: 3}}}\n");
+  EXPECT_THAT(misspelt,
+              HasSubstr(":4:20: 'kernal' means nothing for Conv, where [kernel, stride, dilation, pad, groups, "
+                        "batch, channels, dims, auto_pad, "));
+  EXPECT_THAT(misspelt, HasSubstr("] can be limited; did you mean 'kernel'?"));
   EXPECT_EQ(said("operators: {Conv: {kernel: {max: 3}, group: 1, channels: any}}\n"), "");
   EXPECT_THAT(said("layouts: {wieght: OIHW}\n"),
               HasSubstr(":4:11: unknown key \"wieght\" in 'layouts'; did you mean 'weight'?"));
@@ -89,6 +91,24 @@ TEST_F(TargetRegistryTest, WhatIsLimitedIsDefined) {
   // What is there without any file stays there.
   describe("reference", "reference", "operators: {Convv: none}\n");
   EXPECT_TRUE(TargetRegistry().open("reference").ok());
+}
+
+TEST_F(TargetRegistryTest, WordsMeanSomethingForTheOperatorThatTheyLimit) {
+  const auto said = [&](const std::string& limits) {
+    describe("board", "reference", "operators:\n  " + limits + "\n");
+    const auto backend = TargetRegistry().open("board");
+    return backend.ok() ? "" : backend.error().message();
+  };
+  EXPECT_THAT(said("Relu: {batch: 1, groups: 1}"),
+              HasSubstr(":5:20: 'groups' means nothing for Relu, where [batch, channels, dims] can be limited"));
+  for (const char* word : {"kernel", "stride", "dilation", "pad"}) {
+    EXPECT_THAT(said(str("MatMul: {", word, ": any}")), HasSubstr(str("'", word, "' means nothing for MatMul")));
+  }
+  EXPECT_THAT(said("AveragePool: {groups: 1}"), HasSubstr("'groups' means nothing for AveragePool"));
+  EXPECT_EQ(said("AveragePool: {kernel: 1, stride: 1, dilation: 1, pad: 0, channels: 4}"), "");
+  EXPECT_THAT(said("SequenceAt: {batch: 1}"), HasSubstr("'batch' means nothing for SequenceAt"));
+  EXPECT_THAT(said("RandomNormal: {dims: 1}"), HasSubstr("'dims' means nothing for RandomNormal"));
+  EXPECT_EQ(said("Identity: {dims: {max: 4}}"), "");
 }
 
 TEST_F(TargetRegistryTest, TheHighestRankThatIsAvailableIsBest) {

@@ -84,29 +84,58 @@ TEST(BoxMoves, WhatIsDividedByNoNumberIsLookedAtInTheRun) {
   EXPECT_THAT(code, Not(HasSubstr("call_plain")));
 }
 
-// Both forms refuse what has no value, by the same words; what a select does not take has none that counts.
+std::string padded(const std::string& map) {
+  return in_rows(str("copy %out[0 +: 8, y +: 1](a, b) = %in(", map, ") pad 0x00000000"));
+}
+
+// What both forms of the program refuse a run for, by the same words.
+std::string refused(const std::string& text) {
+  const auto program = parse_program(text, kernels());
+  EXPECT_TRUE(program.ok()) << program.error().to_string();
+  Data data;
+  data.add("in", {8, 41});
+  data.add("out", {8, 40});
+  const auto interpreted = interpret(*program, data.arguments());
+  auto bound = BoundProgram::bind(*program, data.arguments());
+  EXPECT_TRUE(bound.ok()) << bound.error().to_string();
+  const auto ran = bound->run(data.arguments());
+  EXPECT_FALSE(interpreted.ok());
+  EXPECT_FALSE(ran.ok());
+  if (interpreted.ok() || ran.ok()) return {};
+  EXPECT_EQ(ran.error().message(), interpreted.error().message());
+  EXPECT_THAT(ran.error().to_string(), HasSubstr("of the source, in 'copy'"));
+  return ran.error().message();
+}
+
+// What a select does not take has no value that counts.
 TEST(BoxMoves, NothingIsDividedByZero) {
   for (const char* map : {"40 floordiv b, 0", "a, 40 floordiv y", "a + 40 mod y, 0", "a * (40 floordiv y), b",
                           "0, 40 mod (b mod 2)", "100, 40 floordiv b", "min(a, 1 floordiv (a - 5)), b"}) {
     SCOPED_TRACE(map);
-    const std::string text = in_rows(str("copy %out[0 +: 8, y +: 1](a, b) = %in(", map, ") pad 0x00000000"));
-    const auto program = parse_program(text, kernels());
-    ASSERT_TRUE(program.ok()) << program.error().to_string();
-    Data data;
-    data.add("in", {8, 41});
-    data.add("out", {8, 40});
-    const auto interpreted = interpret(*program, data.arguments());
-    auto bound = BoundProgram::bind(*program, data.arguments());
-    ASSERT_TRUE(bound.ok()) << bound.error().to_string();
-    const auto ran = bound->run(data.arguments());
-    ASSERT_FALSE(interpreted.ok());
-    ASSERT_FALSE(ran.ok());
-    EXPECT_THAT(ran.error().message(), HasSubstr("division by zero"));
-    EXPECT_EQ(ran.error().message(), interpreted.error().message());
-    EXPECT_THAT(ran.error().to_string(), HasSubstr("of the source, in 'copy'"));
+    EXPECT_THAT(refused(padded(map)), HasSubstr("division by zero"));
   }
   code_of(in_rows("copy %out[0 +: 8, y +: 1](a, b) = %in(a, select(b, 40 floordiv b, a mod b * 0 + 7))"),
           {{8, 41}, {8, 40}, {}});
+}
+
+// An index is an exact number: its parts may leave int64, itself it may not. None wraps around into the source.
+TEST(BoxMoves, NoIndexWrapsAround) {
+  const std::string half = "4611686018427387904";  // 2^62
+  for (const std::string& map : std::vector<std::string>{
+           "a * 4 * " + half + " + a, b", "a, b * " + half, "a + " + half + " + (y + 1) * " + half + ", b",
+           "a - " + half + " * y, b", "-1 - (a + y) * " + half + ", b", "a, (b + 1) * (b + 1) * " + half,
+           "a, (0 - 2 * " + half + " - a) floordiv -1", "9223372036854775800 + a + b, b", "a, 7 - b * " + half}) {
+    SCOPED_TRACE(map);
+    EXPECT_THAT(refused(padded(map)), HasSubstr("is outside the range of a 64-bit integer"));
+  }
+  for (const std::string& map :
+       std::vector<std::string>{"(a * 4 * " + half + ") floordiv (4 * " + half + "), b", "min(a * " + half + ", 7), b",
+                                "a, max(0 - b * " + half + ", b mod 7)", "a, select(1 <= a * 4 * " + half + ", 5, 6)",
+                                "(a * " + half + " + 3) mod 8, b",
+                                "a - (y floordiv 39) * 2 * " + half + " + (b floordiv 39) * 2 * " + half + ", b"}) {
+    SCOPED_TRACE(map);
+    code_of(padded(map), {{8, 41}, {8, 40}, {}});
+  }
 }
 
 TEST(BoxMoves, ObserversSeeThem) {

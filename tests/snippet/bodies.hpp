@@ -44,8 +44,8 @@ Body softmax_body();
 // softmax(x) + x of rows: of "kr".
 Body residual_softmax_body();
 
-// Sums by what x folds to, which may be moved (body/moved_sums.hpp). Of any dims that end in `r`, or in `k` with an `r`
-// before.
+// Sums by what x folds to, which may be moved (body/moved_sums_internal.hpp). Of any dims that end in `r`, or in `k`
+// with an `r` before.
 Body softmax_and_sum_body(std::string_view dims);   // softmax(x); of rows, what they sum as well
 Body log_sum_exp_body(std::string_view dims);       // x - ln(sum of e^x), where what is subtracted from x is finite
 Body offset_softmax_body(std::string_view dims);    // softmax(x), where what is subtracted from x is finite

@@ -50,13 +50,13 @@ TEST(Names, WhatNobodyReadsIsRefused) {
   const auto feature = target->allow_names("features", {"avx2", "avx512f"});
   ASSERT_FALSE(feature.ok());
   EXPECT_THAT(feature.error().message(), HasSubstr("board.yaml:4:18: unknown word \"avx215\" in 'features'"));
-  EXPECT_EQ(target->place_of("memories", "dram"), "board.yaml:7:3: ");
-  EXPECT_EQ(target->place_of("memories", "none"), "board.yaml: ");
+  EXPECT_EQ(target->place_of({"memories", "dram"}), "board.yaml:7:3: ");
+  EXPECT_EQ(target->place_of({"memories", "none"}), "board.yaml:5:1: ");
 
   TargetDescription made;
   made.memories = {{.name = "l1"}};
   EXPECT_FALSE(made.allow_names("memories", {"dram"}).ok());
-  EXPECT_EQ(made.place_of("memories", "l1"), "");
+  EXPECT_EQ(made.place_of({"memories", "l1"}), "");
 }
 
 TEST(Limits, EveryKindOfConstraint) {

@@ -69,6 +69,7 @@ Result<std::vector<Type>> infer_types(const Op& op) {
   if (types.ok() || !op.def() || !op.def()->infer_fn() || !may_be_left_out(op)) return types;
   TENON_OK(signature::check(op, *op.def()));
   TENON_OK(signature::check_type_vars(op, *op.def()));
+  if (op.def()->verify_fn()) TENON_OK(op.def()->verify_fn()(op));
   if (auto open = signature::open_result_types(op, *op.def())) return *std::move(open);
   return types;
 }

@@ -45,7 +45,8 @@ TENON_API Result<std::vector<Type>> infer_types(const InferContext& context);
 // dim is. They are a fault of the run that comes there, whose shape rules then say so.
 TENON_API bool may_be_left_out(const Op& op);
 // What the compiler can say of the results, from the types that stand in the graph. Where a run may leave `op` out and
-// its shape rule refuses, the kinds and element types that its signature tells, with open shapes.
+// its shape rule refuses, the kinds and element types that its signature tells, with open shapes; what its definition
+// verifies is no matter of shapes, and an error there, too.
 TENON_API Result<std::vector<Type>> infer_types(const Op& op);
 // Is `op` one that a run may leave out, and refuses its shape rule? A pass leaves such an operator as it is: the run
 // that comes there must find the fault.

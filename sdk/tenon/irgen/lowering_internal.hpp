@@ -12,13 +12,11 @@
 
 namespace tenon::irgen::detail {
 
-// An operand or result, and the storage that it was put into; later ones take that for a part of theirs.
+// An operand or result of a node. Whoever takes one says which is meant: the value, for its type and its place, or the
+// storage that it was put into, for who lives how long; what that has become a part of since is its root.
 struct NodeValue {
-  const Value* value = nullptr;
+  const Value* value = nullptr;  // never null in a node
   StorageId storage = kNever;
-
-  operator const Value*() const { return value; }
-  const Value& operator*() const { return *value; }
 };
 
 // What has a place in the order: an operator, a group, or an output that is a copy of what lies elsewhere.

@@ -26,7 +26,7 @@ void Lowering::share_with_gaps(LiveBytes& live) {
     if (!node.plan) continue;
     if (node.plan->form == OpForm::call && node.plan->choice.writes_parts) write_parts(node, live);
     if (node.plan->form != OpForm::concat) continue;
-    const Value& result = *node.results[0];
+    const Value& result = *node.results[0].value;
     const auto place = place_in_concat(result);
     if (place && live.merge_within_peak(places_.root(result), places_.storage(place->storage)))
       places_.move(result, *place);
@@ -57,7 +57,7 @@ void Lowering::write_parts(Node& node, LiveBytes& live) {
   KernelRequest request = request_for(*node.op, types_);
   request.result_wholes.resize(node.results.size());
   for (size_t r = 0; r < node.results.size(); ++r) {
-    const Value& result = *node.results[r];
+    const Value& result = *node.results[r].value;
     const auto place = place_in_concat(result);
     if (!place) continue;
     request.result_wholes[r] = *place->within;

@@ -68,14 +68,14 @@ void Lowering::share_part(const Value& part, const Value& whole, const std::vect
 
 void Lowering::share_crop(const Node& node, LiveBytes& live) {
   for (size_t r = 0; r < node.results.size(); ++r)
-    share_part(*node.results[r], *node.operands[0], node.plan->at[r], live);
+    share_part(*node.results[r].value, *node.operands[0].value, node.plan->at[r], live);
 }
 
 void Lowering::share_concat(const Node& node, LiveBytes& live) {
-  const Value& result = *node.results[0];
+  const Value& result = *node.results[0].value;
   const size_t rank = types_.type_of(result).shape().dims().size();
   for (size_t i = 0; i < node.operands.size(); ++i)
-    share_part(*node.operands[i], result, begin_of(*node.plan, rank, i), live);
+    share_part(*node.operands[i].value, result, begin_of(*node.plan, rank, i), live);
 }
 
 void Lowering::write_in_place() {
@@ -102,7 +102,7 @@ bool Lowering::may_write_in_place(const Node& node, size_t position, const Value
   const StorageId target = places_.root_of(result);
   for (const NodeValue& other : node.operands) {
     const StorageId root = places_.root_of(other.storage);
-    if (root == target || (root == at.storage && types_.type_of(*other).shape() != from.shape())) return false;
+    if (root == target || (root == at.storage && types_.type_of(*other.value).shape() != from.shape())) return false;
   }
   return std::ranges::none_of(node.results,
                               [&](const NodeValue& r) { return places_.root_of(r.storage) == at.storage; });

@@ -145,10 +145,10 @@ Statement StatementMaker::call(const Node& node) {
   call.stage = stage_of_op(*node.op);
   Block before, after;
   call.operands.reserve(node.operands.size() + node.results.size() + 1);
-  for (const Value* operand : node.operands)
-    call.operands.push_back({Access::in, {near_buffer_of(*operand, Access::in, call.stage, before), {}}});
-  for (const Value* result : node.results)
-    call.operands.push_back({Access::out, {near_buffer_of(*result, Access::out, call.stage, after), {}}});
+  for (const NodeValue& operand : node.operands)
+    call.operands.push_back({Access::in, {near_buffer_of(*operand.value, Access::in, call.stage, before), {}}});
+  for (const NodeValue& result : node.results)
+    call.operands.push_back({Access::out, {near_buffer_of(*result.value, Access::out, call.stage, after), {}}});
   if (const Expr& bytes = node.choice().workspace_bytes; !bytes.is_constant(0)) {
     workspaces_.push_back(add_local("workspace", kU8, {{0, bytes, std::nullopt, std::nullopt}}));
     call.operands.push_back({Access::out, {workspaces_.back(), {}}});
@@ -174,9 +174,9 @@ Statement StatementMaker::copy(Region to, Region from, std::vector<Expr> map, st
 // Results that do not lie in the operand's memory.
 Statement StatementMaker::crop(const Node& node) {
   Block block;
-  const Value& operand = *node.operands[0];
+  const Value& operand = *node.operands[0].value;
   for (size_t r = 0; r < node.results.size(); ++r) {
-    const Value& result = *node.results[r];
+    const Value& result = *node.results[r].value;
     const std::vector<Expr>& at = node.plan->at[r];
     if (is_same(lowering_.places_.place(result), lowering_.place_of_part(operand, at, shape(result)))) continue;
     std::vector<Expr> map;
@@ -191,10 +191,10 @@ Statement StatementMaker::crop(const Node& node) {
 // Operands that are not made where the result has them.
 Statement StatementMaker::concat(const Node& node) {
   Block block;
-  const Value& result = *node.results[0];
+  const Value& result = *node.results[0].value;
   const size_t rank = shape(result).dims().size(), axis = rank - 1 - node.plan->axis;
   for (size_t i = 0; i < node.operands.size(); ++i) {
-    const Value& operand = *node.operands[i];
+    const Value& operand = *node.operands[i].value;
     const std::vector<Expr> begin = Lowering::begin_of(*node.plan, rank, i);
     if (is_same(lowering_.places_.place(operand), lowering_.place_of_part(result, begin, shape(operand)))) continue;
     block.statements.push_back(with_own_views([&] {
@@ -213,24 +213,24 @@ Statement StatementMaker::concat(const Node& node) {
 
 // Axis d of the result is axis perm[d] of the operand.
 Statement StatementMaker::transpose(const Node& node) {
-  const size_t rank = shape(*node.operands[0]).dims().size();
+  const size_t rank = shape(*node.operands[0].value).dims().size();
   auto perm = node.op->attr<Attribute::Integers>("perm");
   if (perm.empty())
     for (size_t d = rank; d-- > 0;) perm.push_back(static_cast<int64_t>(d));
   std::vector<Expr> map(rank);
   for (size_t d = 0; d < rank; ++d) map[rank - 1 - static_cast<size_t>(perm[d])] = index(rank - 1 - d);
-  return copy({buffer_of(*node.results[0]), {}}, {buffer_of(*node.operands[0]), {}}, std::move(map),
+  return copy({buffer_of(*node.results[0].value), {}}, {buffer_of(*node.operands[0].value), {}}, std::move(map),
               stage_of_op(*node.op));
 }
 
 Statement StatementMaker::expand(const Node& node) {
-  const Shape& from = shape(*node.operands[0]);
+  const Shape& from = shape(*node.operands[0].value);
   std::vector<Expr> map;
   for (size_t d = 0; d < from.dims().size(); ++d) {
     const Dim& dim = from[from.dims().size() - 1 - d];
     map.push_back(dim.is_static() && dim.value() == 1 ? Expr(0) : index(d));
   }
-  return copy({buffer_of(*node.results[0]), {}}, {buffer_of(*node.operands[0]), {}}, std::move(map),
+  return copy({buffer_of(*node.results[0].value), {}}, {buffer_of(*node.operands[0].value), {}}, std::move(map),
               stage_of_op(*node.op));
 }
 
@@ -239,7 +239,7 @@ Statement StatementMaker::output(const Node& node) {
   const BufferId to = lowering_.made_.outputs[node.output];
   std::vector<Expr> map;
   for (int d = 0; d < program().buffer(to).rank; ++d) map.push_back(index(static_cast<size_t>(d)));
-  return copy({to, {}}, {buffer_of(*node.operands[0]), {}}, std::move(map),
+  return copy({to, {}}, {buffer_of(*node.operands[0].value), {}}, std::move(map),
               str("Output ", lowering_.part_.output_names[node.output]));
 }
 

@@ -12,7 +12,7 @@
 
 #include <tenon/irgen/chains.hpp>
 #include <tenon/irgen/kernel_source.hpp>
-#include <tenon/program/ir/copy_region.hpp>
+#include <tenon/program/ir/copy_plan.hpp>
 #include <tenon/program/ir/kernel.hpp>
 
 namespace tenon::irgen {

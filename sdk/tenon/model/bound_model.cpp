@@ -43,7 +43,8 @@ struct BoundModel::Impl {
   std::vector<Datum> inputs, outputs;
   const RunOptions options;
   bool asked = false;                            // segments have been, whether they bind
-  std::vector<std::unique_ptr<BoundRun>> steps;  // of all segments, or none: runs go the usual way
+  bool is_bound = false;                         // they do, all of them; else runs go the usual way
+  std::vector<std::unique_ptr<BoundRun>> steps;  // of all segments; none where outputs are copies alone
   std::vector<OutputCopy> copies;                // behind the steps
   std::unique_ptr<detail::RunState> state;       // has the values between them
 
@@ -105,17 +106,18 @@ Result<void> BoundModel::Impl::bind() {
     copies.push_back({from, &outputs[i]});
   }
   steps = std::move(made);
+  is_bound = true;
   return {};
 }
 
 std::vector<SettledCall> BoundModel::Impl::settled() {
   std::vector<SettledCall> calls;
+  if (!is_bound) return calls;
   for (const std::unique_ptr<BoundRun>& step : steps) {
     const std::span<const SettledCall> of_step = step->settled();
     if (of_step.empty()) return {};
     calls.insert(calls.end(), of_step.begin(), of_step.end());
   }
-  if (calls.empty()) return {};
   for (OutputCopy& copy : copies) {
     const std::optional<SettledCall> call = copy.settled();
     if (!call) return {};
@@ -134,9 +136,9 @@ Result<void> BoundModel::run_steps() {
   if (!settled_.empty()) return {};
   Impl& impl = *impl_;
   const Parts& parts = impl.model.parts;
-  for (size_t s = 0; s < impl.steps.size(); ++s)
-    TENON_OK(impl.steps[s]->run(), "running model '", parts.name, "': target '", parts.segments[s].target, "'");
-  if (!impl.steps.empty()) {
+  if (impl.is_bound) {
+    for (size_t s = 0; s < impl.steps.size(); ++s)
+      TENON_OK(impl.steps[s]->run(), "running model '", parts.name, "': target '", parts.segments[s].target, "'");
     for (const OutputCopy& copy : impl.copies)
       TENON_OK(copy_value(*copy.from, *copy.to), "running model '", parts.name, "'");
     return {};

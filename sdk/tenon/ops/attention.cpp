@@ -96,10 +96,15 @@ InferredTypes infer_attention(const InferContext& context) {
   return std::vector<Type>(all.begin(), all.begin() + static_cast<int64_t>(op.result_count()));
 }
 
-InferredTypes infer_flex_attention(const InferContext& context) {
-  for (const size_t operand : {size_t{0}, size_t{1}, size_t{2}}) TENON_OK(require_rank(context, operand, 4));
+Result<void> modifiers_fit(const InferContext& context) {
   const Type scores;  // of what type they are, the region says
   for (const size_t modifier : {size_t{0}, size_t{1}}) TENON_OK(check_region(context, modifier, {&scores, 1}, 1));
+  return {};
+}
+
+InferredTypes infer_flex_attention(const InferContext& context) {
+  TENON_OK(modifiers_fit(context));
+  for (const size_t operand : {size_t{0}, size_t{1}, size_t{2}}) TENON_OK(require_rank(context, operand, 4));
   return infer_attention(context);
 }
 
@@ -353,7 +358,8 @@ const OpRegistration kAttentionRegistered({
         .optional_attribute("softmax_precision", AttributeKind::integer)
         .regions(2)
         .traits(Trait::pure | Trait::layout_aware)
-        .infer(infer_flex_attention),
+        .infer(infer_flex_attention)
+        .verify(verified_by(modifiers_fit)),
     OpDef(RotaryEmbedding::kName)
         .summary("Y = X with pairs of elements of each head turned by the angle of their position")
         .operand("X", "T")

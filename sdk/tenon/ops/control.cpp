@@ -71,14 +71,17 @@ InferredTypes infer_loop(const InferContext& context) {
 
 int64_t list_at(const Attribute::Integers& list, size_t i) { return i < list.size() ? list[i] : 0; }
 
-InferredTypes infer_scan(const InferContext& context) {
+Result<size_t> carried_by_scan(const InferContext& context) {
   const auto scanned = context.attr<int64_t>("num_scan_inputs");
   const auto operands = static_cast<int64_t>(context.operand_count());
-  if (scanned < 1 || scanned > operands) {
-    return error(Code::invalid_argument, "attribute 'num_scan_inputs' of ", context.op().describe(), " is ", scanned,
-                 ", it has ", operands, " operands");
-  }
-  const auto carried = static_cast<size_t>(operands - scanned);
+  if (scanned >= 1 && scanned <= operands) return static_cast<size_t>(operands - scanned);
+  return error(Code::invalid_argument, "attribute 'num_scan_inputs' of ", context.op().describe(), " is ", scanned,
+               ", it has ", operands, " operands");
+}
+
+// In number, kinds and element types.
+Result<void> scan_body_fits(const InferContext& context) {
+  TENON_TRY(carried, carried_by_scan(context));
   const size_t results = context.op().result_count();
   std::vector<Type> given;
   for (size_t i = 0; i < context.operand_count(); ++i) {
@@ -90,6 +93,20 @@ InferredTypes infer_scan(const InferContext& context) {
     return error(Code::invalid_argument, context.op().describe(), " carries ", carried, " values and has ", results,
                  " results");
   }
+  const std::vector<Type> outputs = context.region_outputs(0);
+  for (size_t i = 0; i < results; ++i) {
+    if (i < carried) {
+      TENON_OK(carried_type(context.type(i), outputs[i]), "value ", i, " carried by ", context.op().describe());
+    } else {
+      TENON_OK(check_tensor(context, outputs[i], i));
+    }
+  }
+  return {};
+}
+
+InferredTypes infer_scan(const InferContext& context) {
+  TENON_OK(scan_body_fits(context));
+  TENON_TRY(carried, carried_by_scan(context));
   const auto input_axes = context.attr<Attribute::Integers>("scan_input_axes");
   const auto output_axes = context.attr<Attribute::Integers>("scan_output_axes");
   Dim length;
@@ -107,14 +124,13 @@ InferredTypes infer_scan(const InferContext& context) {
   }
   const std::vector<Type> outputs = context.region_outputs(0);
   std::vector<Type> types;
-  for (size_t i = 0; i < results; ++i) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
     const Type& made = outputs[i];
     if (i < carried) {
-      TENON_TRY(type, carried_type(context.type(i), made), "value ", i, " carried by ", context.op().describe());
+      TENON_TRY(type, carried_type(context.type(i), made));
       types.push_back(std::move(type));
       continue;
     }
-    TENON_OK(check_tensor(context, made, i));
     int64_t axis = 0;
     if (made.is_tensor() && made.shape().ranked()) {
       TENON_TRY(given, normalize_axis(list_at(output_axes, i - carried), made.shape().rank() + 1),
@@ -134,7 +150,8 @@ const OpRegistration kControlRegistered({
         .types("V", kAnyType)
         .traits(Trait::pure | Trait::conditional)
         .regions(2)
-        .infer(infer_if),
+        .infer(infer_if)
+        .verify(verified_by(infer_if)),
     OpDef(Loop::kName)
         .summary("Runs its region up to `M` times while a condition holds; carries values along and stacks others")
         .optional_operand("M", "i64")
@@ -143,7 +160,8 @@ const OpRegistration kControlRegistered({
         .variadic_results("v_final_and_scan_outputs", "V", 1, /*homogeneous=*/false)
         .types("V", kAnyType)
         .regions(1)
-        .infer(infer_loop),
+        .infer(infer_loop)
+        .verify(verified_by(infer_loop)),
     OpDef(Scan::kName)
         .summary("Runs its region for each slice of its scan inputs; carries values along and stacks others")
         .variadic_operands("initial_state_and_scan_inputs", "V", 1, /*homogeneous=*/false)
@@ -155,7 +173,8 @@ const OpRegistration kControlRegistered({
         .optional_attribute("scan_output_axes", AttributeKind::integers)
         .optional_attribute("scan_output_directions", AttributeKind::integers)
         .regions(1)
-        .infer(infer_scan),
+        .infer(infer_scan)
+        .verify(verified_by(scan_body_fits)),
 });
 
 }  // namespace

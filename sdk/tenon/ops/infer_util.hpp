@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tenon/ir/infer.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/result.hpp>
@@ -64,6 +65,17 @@ TENON_API Result<Type> join(const Type& a, const Type& b);
 // holds, and the other way round; shapes are asked by no run.
 TENON_API Result<void> check_region(const InferContext& context, size_t region, std::span<const Type> given,
                                     size_t outputs);
+// `rule`, which takes an InferContext, as what a definition verifies. Shape rules of operators that a run may leave out
+// are not heard (see may_be_left_out), what is verified is. For rules that refuse nothing for the sake of shapes: no
+// run makes regions fit, or kinds and element types.
+template <class Rule>
+VerifyFn verified_by(Rule rule) {
+  return [rule](const Op& op) -> Result<void> {
+    static const TypeSource graph_types;
+    TENON_OK(rule(StaticInferContext(op, graph_types)));
+    return {};
+  };
+}
 
 // ---- Axes ----
 

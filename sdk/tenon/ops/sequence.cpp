@@ -143,7 +143,8 @@ const OpRegistration kSequenceRegistered({
         .types("V", kAnyType)
         .types("R", kSequenceTypes)
         .regions(1)
-        .infer(infer_map),
+        .infer(infer_map)
+        .verify(verified_by(infer_map)),
     OpDef(SplitToSequence::kName)
         .summary("`input` cut along `axis` into parts of the lengths `split`, or of length 1")
         .operand("input", "T")

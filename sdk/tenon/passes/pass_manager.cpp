@@ -7,6 +7,7 @@
 #include <shared_mutex>
 
 #include <tenon/ir/verify.hpp>
+#include <tenon/support/log.hpp>
 
 namespace tenon {
 namespace {
@@ -23,6 +24,18 @@ Registry& registry() {
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string did_you_mean(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Pass* pass : all_passes()) names.push_back(pass->name);
+  const std::string hint = nearest(name, names);
+  return hint.empty() ? "" : str("; did you mean '", hint, "'?");
+}
+
+Result<const Pass*> registered_pass(std::string_view name) {
+  if (const Pass* pass = find_pass(name)) return pass;
+  return error(Code::not_found, "no pass '", name, "' is registered", did_you_mean(name));
 }
 
 std::string listed(const std::vector<Pass>& passes) {
@@ -72,7 +85,8 @@ Result<size_t> PassManager::position(std::string_view name) const {
   return error(Code::not_found, "no pass '", name, "' in '", name_, "', which has: ", listed(passes_));
 }
 
-Result<void> PassManager::resolve(const Pass& pass, size_t at, std::vector<std::string>& chain, size_t& inserted) {
+Result<void> PassManager::resolve(const Pass& pass, size_t at, int group, std::vector<std::string>& chain,
+                                  size_t& inserted) {
   if (pass.name.empty() || !pass.run) {
     return error(Code::invalid_argument, "pass '", pass.name, "' needs a name and a function");
   }
@@ -87,38 +101,36 @@ Result<void> PassManager::resolve(const Pass& pass, size_t at, std::vector<std::
     if (std::any_of(passes_.begin(), end, [&](const Pass& other) { return other.name == need; })) continue;
     const Pass* registered = find_pass(need);
     if (!registered) {
-      std::vector<std::string> names;
-      for (const Pass* other : all_passes()) names.push_back(other->name);
-      const std::string hint = nearest(need, names);
       return error(Code::not_found, "pass '", pass.name, "' needs '", need, "', which stands neither before it in '",
-                   name_, "' nor among the registered passes", hint.empty() ? "" : str("; did you mean '", hint, "'?"));
+                   name_, "' nor among the registered passes", did_you_mean(need));
     }
-    TENON_OK(resolve(*registered, at, chain, inserted));
+    TENON_OK(resolve(*registered, at, group, chain, inserted));
   }
   chain.pop_back();
-  passes_.insert(passes_.begin() + static_cast<std::ptrdiff_t>(at + inserted), pass);
+  const auto place = static_cast<std::ptrdiff_t>(at + inserted);
+  passes_.insert(passes_.begin() + place, pass);
+  groups_.insert(groups_.begin() + place, group);
   ++inserted;
   return {};
 }
 
-Result<void> PassManager::add(Pass pass) {
-  const std::vector<Pass> before = passes_;
-  std::vector<std::string> chain;
+Result<void> PassManager::insert(std::span<const Pass> passes, size_t at, int group) {
+  const PassManager before = *this;
   size_t inserted = 0;
-  auto resolved = resolve(pass, passes_.size(), chain, inserted);
-  if (!resolved.ok()) passes_ = before;
-  return resolved;
+  for (const Pass& pass : passes) {
+    std::vector<std::string> chain;
+    if (auto resolved = resolve(pass, at, group, chain, inserted); !resolved.ok()) {
+      *this = before;
+      return resolved;
+    }
+  }
+  return {};
 }
 
+Result<void> PassManager::add(Pass pass) { return insert({&pass, 1}, passes_.size(), kNoGroup); }
+
 Result<void> PassManager::add(std::string_view registered) {
-  const Pass* pass = find_pass(registered);
-  if (!pass) {
-    std::vector<std::string> names;
-    for (const Pass* other : all_passes()) names.push_back(other->name);
-    const std::string hint = nearest(registered, names);
-    return error(Code::not_found, "no pass '", registered, "' is registered",
-                 hint.empty() ? "" : str("; did you mean '", hint, "'?"));
-  }
+  TENON_TRY(pass, registered_pass(registered));
   return add(*pass);
 }
 
@@ -127,24 +139,28 @@ Result<void> PassManager::add_all(const std::vector<std::string>& registered) {
   return {};
 }
 
+Result<void> PassManager::add_until_unchanged(const std::vector<Pass>& passes) {
+  const int last = groups_.empty() ? kNoGroup : *std::max_element(groups_.begin(), groups_.end());
+  return insert(passes, passes_.size(), last + 1);
+}
+
+Result<void> PassManager::add_until_unchanged(std::initializer_list<std::string_view> registered) {
+  std::vector<Pass> passes;
+  for (const std::string_view name : registered) {
+    TENON_TRY(pass, registered_pass(name));
+    passes.push_back(*pass);
+  }
+  return add_until_unchanged(passes);
+}
+
 Result<void> PassManager::insert_before(std::string_view name, Pass pass) {
   TENON_TRY(at, position(name));
-  const std::vector<Pass> before = passes_;
-  std::vector<std::string> chain;
-  size_t inserted = 0;
-  auto resolved = resolve(pass, at, chain, inserted);
-  if (!resolved.ok()) passes_ = before;
-  return resolved;
+  return insert({&pass, 1}, at, groups_[at]);
 }
 
 Result<void> PassManager::insert_after(std::string_view name, Pass pass) {
   TENON_TRY(at, position(name));
-  const std::vector<Pass> before = passes_;
-  std::vector<std::string> chain;
-  size_t inserted = 0;
-  auto resolved = resolve(pass, at + 1, chain, inserted);
-  if (!resolved.ok()) passes_ = before;
-  return resolved;
+  return insert({&pass, 1}, at + 1, groups_[at]);
 }
 
 Result<void> PassManager::remove(std::string_view name) {
@@ -156,35 +172,85 @@ Result<void> PassManager::remove(std::string_view name) {
     }
   }
   passes_.erase(passes_.begin() + static_cast<std::ptrdiff_t>(at));
+  groups_.erase(groups_.begin() + static_cast<std::ptrdiff_t>(at));
   return {};
 }
 
+// One walk over the passes.
+class PassManager::Run {
+ public:
+  Run(const PassManager& manager, Graph& graph, const PassOptions& options)
+      : passes_(manager.passes_), groups_(manager.groups_), manager_(manager.name_), graph_(graph), options_(options) {}
+
+  Result<PassReport> all() {
+    const auto begin = std::chrono::steady_clock::now();
+    for (size_t at = 0; at < passes_.size() && !stopped_;) {
+      size_t end = at + 1;
+      while (groups_[at] != kNoGroup && end < passes_.size() && groups_[end] == groups_[at]) ++end;
+      if (groups_[at] == kNoGroup) {
+        TENON_OK(one(at));
+      } else {
+        TENON_OK(until_unchanged(at, end));
+      }
+      at = end;
+    }
+    report_.milliseconds = milliseconds_since(begin);
+    return std::move(report_);
+  }
+
+ private:
+  Result<void> until_unchanged(size_t begin, size_t end) {
+    size_t runs_without = 0;
+    for (int round = 0; round < kMostRounds; ++round) {
+      for (size_t at = begin; at < end && !stopped_; ++at) {
+        TENON_TRY(change, one(at));
+        runs_without = change == Change::yes ? 0 : runs_without + 1;
+        if (runs_without == end - begin) return {};
+      }
+    }
+    if (!stopped_) {
+      log(LogLevel::warning, "'", manager_, "' still changes graph '", graph_.name(), "' after ", kMostRounds,
+          " rounds of the passes from '", passes_[begin].name, "' to '", passes_[end - 1].name,
+          "', which stop here: it is right, though not as small as it might be");
+    }
+    return {};
+  }
+
+  Result<Change> one(size_t at) {
+    if (options_.limit >= 0 && report_.runs >= options_.limit) {
+      stopped_ = true;
+      return Change::no;
+    }
+    const Pass& pass = passes_[at];
+    if (report_.passes.size() == at) report_.passes.push_back(PassTiming{pass.name});
+    PassTiming& timing = report_.passes[at];
+    const auto start = std::chrono::steady_clock::now();
+    TENON_TRY(change, pass.run(graph_), "pass '", pass.name, "' on graph '", graph_.name(), "'");
+    timing.milliseconds += milliseconds_since(start);
+    timing.changed |= change == Change::yes;
+    ++timing.runs;
+    ++report_.runs;
+    report_.last = pass.name;
+    if (options_.verify_each) TENON_OK(verify(graph_), "the verifier, after pass '", pass.name, "'");
+    const bool wanted =
+        options_.dump_after.contains(pass.name) || (options_.dump_after.contains("*") && change == Change::yes);
+    if (options_.dump && wanted) options_.dump(pass.name, graph_);
+    stopped_ = pass.name == options_.stop_after;
+    return change;
+  }
+
+  const std::vector<Pass>& passes_;
+  const std::vector<int>& groups_;
+  const std::string& manager_;
+  Graph& graph_;
+  const PassOptions& options_;
+  PassReport report_;
+  bool stopped_ = false;
+};
+
 Result<PassReport> PassManager::run(Graph& graph, const PassOptions& options) const {
   if (!options.stop_after.empty()) TENON_OK(position(options.stop_after), "PassOptions::stop_after");
-  PassReport report;
-  const auto begin = std::chrono::steady_clock::now();
-  for (const Pass& pass : passes_) {
-    PassTiming timing{pass.name};
-    const auto start = std::chrono::steady_clock::now();
-    for (Change change = Change::yes; change == Change::yes && timing.runs < pass.max_repeats;) {
-      if (options.limit >= 0 && report.runs >= options.limit) break;
-      TENON_TRY(result, pass.run(graph), "pass '", pass.name, "' on graph '", graph.name(), "'");
-      change = result;
-      ++timing.runs;
-      ++report.runs;
-      timing.changed = timing.changed || change == Change::yes;
-    }
-    timing.milliseconds = milliseconds_since(start);
-    if (options.verify_each && timing.runs > 0) {
-      TENON_OK(verify(graph), "the verifier, after pass '", pass.name, "'");
-    }
-    const bool wanted = options.dump_after.contains(pass.name) || (options.dump_after.contains("*") && timing.changed);
-    if (options.dump && wanted) options.dump(pass.name, graph);
-    report.passes.push_back(std::move(timing));
-    if (pass.name == options.stop_after) break;
-  }
-  report.milliseconds = milliseconds_since(begin);
-  return report;
+  return Run(*this, graph, options).all();
 }
 
 std::string PassReport::to_string() const {
@@ -212,11 +278,7 @@ Result<BisectResult> bisect_passes(const PassManager& manager, const Graph& grap
     options.limit = limit;
     TENON_TRY(report, manager.run(*copy, options));
     TENON_TRY(verdict, good(*copy));
-    std::string last;
-    for (const PassTiming& timing : report.passes) {
-      if (timing.runs > 0) last = timing.pass;
-    }
-    return Trial{verdict, report.runs, last};
+    return Trial{verdict, report.runs, report.last};
   };
   TENON_TRY(all, attempt(-1));
   if (all.good) return BisectResult{};

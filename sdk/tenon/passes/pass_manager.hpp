@@ -8,8 +8,10 @@
 // plugin adds its own to the manager of a phase, before or after a named one.
 #pragma once
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,7 +29,6 @@ struct Pass {
   std::string contract;  // what it needs, keeps and leaves
   std::function<Result<Change>(Graph&)> run;
   std::vector<std::string> needs = {};  // passes that must stand somewhere before this one
-  int max_repeats = 1;                  // runs again while it reports a change, at most this often
 };
 
 // Named passes of the core and of plugins. Any thread; a name that is taken is Code::already_exists.
@@ -55,9 +56,10 @@ struct PassTiming {
   double milliseconds = 0;
 };
 struct TENON_API PassReport {
-  std::vector<PassTiming> passes;  // in order
+  std::vector<PassTiming> passes;  // in order; all runs of one that repeats together
   int64_t runs = 0;
   double milliseconds = 0;
+  std::string last;               // the pass that ran last; empty when none did
   std::string to_string() const;  // a table
 };
 
@@ -71,7 +73,14 @@ class TENON_API PassManager {
   Result<void> add(Pass pass);
   Result<void> add(std::string_view registered);
   Result<void> add_all(const std::vector<std::string>& registered);
-  // Beside the first pass of that name; Code::not_found lists what is there.
+  // Appends passes that run in turns, in their order, until each of them has found nothing since the last change: a
+  // graph where nothing changes costs one look of each. At most kMostRounds turns, whatever the passes do, so that the
+  // work stays linear in the graph: what each turn leaves to the next may be a chain as long as the graph, and passes
+  // may undo each other. What the last turn leaves is right, though not as small as it might be; a warning says so.
+  static constexpr int kMostRounds = 32;
+  Result<void> add_until_unchanged(const std::vector<Pass>& passes);
+  Result<void> add_until_unchanged(std::initializer_list<std::string_view> registered);
+  // Beside the first pass of that name, and in turns with it where it has turns; Code::not_found lists what is there.
   Result<void> insert_before(std::string_view name, Pass pass);
   Result<void> insert_after(std::string_view name, Pass pass);
   Result<void> remove(std::string_view name);
@@ -82,11 +91,15 @@ class TENON_API PassManager {
   Result<PassReport> run(Graph& graph, const PassOptions& options = {}) const;
 
  private:
-  Result<void> resolve(const Pass& pass, size_t at, std::vector<std::string>& chain, size_t& inserted);
+  class Run;
+  static constexpr int kNoGroup = 0;
+  Result<void> insert(std::span<const Pass> passes, size_t at, int group);
+  Result<void> resolve(const Pass& pass, size_t at, int group, std::vector<std::string>& chain, size_t& inserted);
   Result<size_t> position(std::string_view name) const;
 
   std::string name_;
   std::vector<Pass> passes_;
+  std::vector<int> groups_;  // per pass: it takes turns with its neighbours of the same group
 };
 
 // The first run of a pass after which `good` is false (binary search over PassOptions::limit; good(0 runs) must hold,

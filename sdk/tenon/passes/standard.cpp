@@ -11,16 +11,22 @@ Result<PassManager> standard_passes() {
       "fold-constants",
       "inline-branch",
       "infer-types",  // folded constants and branches tell shapes
+      "remove-dead",  // a value with a dead user is not used once
       "fold-transpose",
       "fold-reshape",
       "fold-batch-norm",  // after the Transposes between it and its convolution are gone
       "fold-pad",
-      "fold-constants",    // of Transposes and Reshapes of weights
-      "share-common",      // last, since most folds want values that are used once
-      "simplify-algebra",  // of what is one value now
-      "fold-constants",    // of what rules know without its operands, as x - x
-      "simplify-algebra",  // of what is a constant now
-      "remove-identity",   // as a Cast back to where it came from
+      // Of Transposes and Reshapes of weights.
+      "fold-constants",
+  }));
+  // What one of these finds the others may build on: operands that are one value now cancel, what is left of that is
+  // known, and so is a branch on it. The folds above move work rather than find what is known, and do it in one walk.
+  TENON_OK(passes.add_until_unchanged({
+      "share-common",
+      "simplify-algebra",
+      "fold-constants",
+      "inline-branch",
+      "remove-identity",
       "remove-dead",
   }));
   return passes;

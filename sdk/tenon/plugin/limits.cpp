@@ -18,10 +18,7 @@ using Numbers = Result<Integers>;
 Error unknown(const Op& op) { return error(Code::unsupported, " of ", op.describe(), " is known only to a run"); }
 Error no_meaning(const Op& op) { return error(Code::unsupported, " has no meaning for ", op.describe()); }
 
-bool has_attribute(const Op& op, Name name) { return op.def() && op.def()->attribute(name); }
-
 Numbers listed(const Op& op, Name name, int64_t fallback) {
-  if (!has_attribute(op, name)) return no_meaning(op);
   Integers values = op.attr<Integers>(name);
   return values.empty() ? Integers{fallback} : values;
 }
@@ -46,17 +43,17 @@ Numbers of_first_values(const Op& op, size_t begin, size_t end) {
   return out;
 }
 
-const Value* weights_of(const Op& op) {
-  if (!op.def()) return nullptr;
-  const auto& operands = op.def()->operands();
+std::optional<size_t> weights_of(const OpDef& def) {
+  const auto& operands = def.operands();
   const auto found = std::ranges::find_if(
-      operands, [](const OperandDef& def) { return def.name == "W" || def.name == "w" || def.name == "weight"; });
-  return found == operands.end() ? nullptr : op.operand(static_cast<size_t>(found - operands.begin()));
+      operands, [](const OperandDef& each) { return each.name == "W" || each.name == "w" || each.name == "weight"; });
+  return found == operands.end() ? std::nullopt : std::optional(static_cast<size_t>(found - operands.begin()));
 }
 
 Numbers kernel_of(const Op& op) {
   if (Integers given = op.attr<Integers>("kernel_shape"); !given.empty()) return given;
-  return extents(op, weights_of(op), 2, SIZE_MAX);
+  const auto weights = weights_of(*op.def());
+  return extents(op, weights ? op.operand(*weights) : nullptr, 2, SIZE_MAX);
 }
 
 // What auto_pad SAME_* comes to: begins, then ends.
@@ -81,23 +78,44 @@ Numbers pads_of(const Op& op) {
   return automatic == "NOTSET" ? listed(op, "pads", 0) : same_pads(op);
 }
 
+bool takes_tensor(const OpDef& def) {
+  if (def.operands().empty()) return false;
+  const auto set = def.type_vars().find(def.operands()[0].type_var);
+  if (set == def.type_vars().end()) return true;  // an element type
+  // Where sequences or optionals may stand for tensors too, any tensor may.
+  const bool takes_others =
+      set->second.contains(Type::sequence(Type())) || set->second.contains(Type::optional(Type()));
+  return !takes_others || set->second.contains(Type(kF32, Shape()));
+}
+
 struct Word {
   std::string_view text;
-  Numbers (*numbers)(const Op&);
+  bool (*has_meaning)(const OpDef&);
+  Numbers (*numbers)(const Op&);  // of an operator with a definition for which it has
 };
 constexpr Word kWords[] = {
-    {"kernel", kernel_of},
-    {"stride", [](const Op& op) { return listed(op, "strides", 1); }},
-    {"dilation", [](const Op& op) { return listed(op, "dilations", 1); }},
-    {"pad", pads_of},
-    {"groups",
-     [](const Op& op) {
-       return has_attribute(op, "group") ? Numbers(Integers{op.attr<int64_t>("group", 1)}) : no_meaning(op);
-     }},
-    {"batch", [](const Op& op) { return extents(op, op.operand(0), 0, 1); }},
-    {"channels", [](const Op& op) { return of_first_values(op, 1, 2); }},
-    {"dims", [](const Op& op) { return of_first_values(op, 0, SIZE_MAX); }},
+    {"kernel", [](const OpDef& def) { return def.attribute("kernel_shape") || weights_of(def); }, kernel_of},
+    {"stride", [](const OpDef& def) { return def.attribute("strides") != nullptr; },
+     [](const Op& op) { return listed(op, "strides", 1); }},
+    {"dilation", [](const OpDef& def) { return def.attribute("dilations") != nullptr; },
+     [](const Op& op) { return listed(op, "dilations", 1); }},
+    {"pad", [](const OpDef& def) { return def.attribute("pads") != nullptr; }, pads_of},
+    {"groups", [](const OpDef& def) { return def.attribute("group") != nullptr; },
+     [](const Op& op) { return Numbers(Integers{op.attr<int64_t>("group", 1)}); }},
+    {"batch", takes_tensor, [](const Op& op) { return extents(op, op.operand(0), 0, 1); }},
+    {"channels", takes_tensor, [](const Op& op) { return of_first_values(op, 1, 2); }},
+    {"dims", takes_tensor, [](const Op& op) { return of_first_values(op, 0, SIZE_MAX); }},
 };
+
+// What may be limited of operators of this definition: its attributes, and the words that mean something for it.
+std::vector<std::string> words_for(const OpDef& def) {
+  std::vector<std::string> words;
+  for (const Word& word : kWords) {
+    if (word.has_meaning(def)) words.emplace_back(word.text);
+  }
+  for (const AttributeDef& attribute : def.attributes()) words.push_back(attribute.name.str());
+  return words;
+}
 
 // An operator, and under which name its limits are stated.
 struct Stated {
@@ -133,7 +151,8 @@ Result<void> check_limit(const TargetDescription& target, const Stated& stated, 
   const AttributeDef* def = op.def() ? op.def()->attribute(Name(limit.name)) : nullptr;
   if (def) return check_attribute(target, stated, limit.name, *def);
   const auto word = std::ranges::find(kWords, limit.name, &Word::text);
-  const Numbers numbers = word == std::end(kWords) ? Numbers(no_meaning(op)) : word->numbers(op);
+  const bool has_meaning = word != std::end(kWords) && op.def() && word->has_meaning(*op.def());
+  const Numbers numbers = has_meaning ? word->numbers(op) : Numbers(no_meaning(op));
   if (numbers.ok()) return target.check(stated.name, limit.name, *numbers);
   return error(Code::unsupported, limit.name, numbers.error().message(), ", and target ", target.name, " limits it");
 }
@@ -188,21 +207,20 @@ std::optional<Refusal> limits_refuse(const TargetDescription& description, const
 
 Result<void> check_limits(const TargetDescription& description) {
   for (const OperatorLimits& limits : description.operators) {
-    const std::string place = description.place_of("operators", limits.name);
     const OpDef* def = find_op(Name(limits.name));
     if (!def) {
       std::vector<std::string> names;
       for (const OpDef* known : all_ops()) names.push_back(known->name().str());
-      return error(Code::invalid_argument, place, "neither Tenon nor plugin '", description.plugin,
-                   "' defines an operator '", limits.name, "'", hint(limits.name, names));
+      return error(Code::invalid_argument, description.place_of({"operators", limits.name}),
+                   "neither Tenon nor plugin '", description.plugin, "' defines an operator '", limits.name, "'",
+                   hint(limits.name, names));
     }
-    std::vector<std::string> words;
-    for (const Word& word : kWords) words.emplace_back(word.text);
-    for (const AttributeDef& attribute : def->attributes()) words.push_back(attribute.name.str());
+    const std::vector<std::string> words = words_for(*def);
     for (const Constraint& limit : limits.attributes) {
       if (std::ranges::find(words, limit.name) != words.end()) continue;
-      return error(Code::invalid_argument, place, "'", limit.name, "' is no attribute of ", limits.name,
-                   ", nor one of the words for limits", hint(limit.name, words));
+      return error(Code::invalid_argument, description.place_of({"operators", limits.name, limit.name}), "'",
+                   limit.name, "' means nothing for ", limits.name, ", where ", words, " can be limited",
+                   hint(limit.name, words));
     }
   }
   return {};

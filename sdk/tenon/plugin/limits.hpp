@@ -32,8 +32,9 @@ TENON_API std::optional<Refusal> limits_refuse(const TargetDescription& descript
                                                std::string_view stated_as);
 
 // An error at the first operator that `description` limits and that nobody has defined, or at the first word under one
-// that is neither an attribute of it nor one of those above; with the nearest that is there. Asked when targets are
-// opened, with the operators of their plugin registered: a misspelt limit would silently allow everything.
+// that is neither an attribute of it nor one of those above that has a meaning for it; with the nearest that is there,
+// and all that are. Asked when targets are opened, with the operators of their plugin registered: a misspelt limit
+// would silently allow everything, and one without meaning refuse every operator of that name.
 TENON_API Result<void> check_limits(const TargetDescription& description);
 
 }  // namespace tenon

@@ -226,10 +226,14 @@ Setting written(const TargetDescription& description) {
 
 }  // namespace
 
-std::string TargetDescription::place_of(std::string_view key, std::string_view name) const {
-  const Setting* section = stated ? stated->find(key) : nullptr;
-  const Setting* entry = section ? section->find(name) : nullptr;
-  return entry ? entry->key_place().prefix() : source.empty() ? "" : str(source, ": ");
+std::string TargetDescription::place_of(std::initializer_list<std::string_view> keys) const {
+  std::string place = source.empty() ? "" : str(source, ": ");
+  const Setting* at = stated.get();
+  for (const std::string_view key : keys) {
+    at = at ? at->find(key) : nullptr;
+    if (at) place = at->key_place().prefix();
+  }
+  return place;
 }
 
 Result<void> TargetDescription::allow_names(std::string_view key, const std::vector<std::string>& known) const {

@@ -5,6 +5,7 @@
 // A plain value: copy it, compare it, change it. A number of 0 means "not stated" unless its comment says otherwise.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -121,8 +122,9 @@ struct TENON_API TargetDescription {
   // engine.clock_hz, or the target's where the engine states none.
   uint64_t clock_of(const Engine& engine) const { return engine.clock_hz ? engine.clock_hz : clock_hz; }
 
-  // Where the entry `name` of the map under `key` stands: "board.yaml:12:3: ", the opening of an error.
-  std::string place_of(std::string_view key, std::string_view name) const;
+  // Where the key at the end of this way through the file's maps stands, {"operators", "Conv", "kernel"}, or else what
+  // there is of the way: "board.yaml:12:3: ", the opening of an error. Only the file where there is nothing of it.
+  std::string place_of(std::initializer_list<std::string_view> keys) const;
   // The entries under `key` (memories, engines, registers, layouts; features, a list) that a plugin reads. An error at
   // any other, with the nearest known one: it would say nothing to anybody.
   Result<void> allow_names(std::string_view key, const std::vector<std::string>& known) const;

@@ -7,7 +7,7 @@
 
 #include <tenon/expr/bounds.hpp>
 #include <tenon/program/exec/arithmetic_internal.hpp>
-#include <tenon/program/ir/copy_region.hpp>
+#include <tenon/program/ir/fixed_step_internal.hpp>
 
 namespace tenon::program::detail {
 namespace {
@@ -160,6 +160,8 @@ class MoveMaker {
     const std::vector<int64_t>& steps = reach.steps;
     const Expr begin = scope_.simplified(reach.at - dim.min), extent = scope_.simplified(dim.extent);
     if (!begin.is_constant() || !extent.is_constant()) return false;
+    // What leaves int64 is an error of the run, and no padding.
+    if (begin.constant() < -kLongestWay || begin.constant() > kLongestWay) return false;
     const auto moving = std::ranges::find_if(steps, [](int64_t step) { return step != 0; });
     if (moving == steps.end()) {  // all of it is beyond
       if (rank_ == 0) return false;

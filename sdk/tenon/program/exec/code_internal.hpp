@@ -14,7 +14,7 @@
 
 #include <tenon/program/exec/box_moves_internal.hpp>
 #include <tenon/program/exec/run.hpp>
-#include <tenon/program/ir/copy_region.hpp>
+#include <tenon/program/ir/copy_plan.hpp>
 #include <tenon/program/ir/program.hpp>
 #include <tenon/support/memory.hpp>
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <tenon/program/exec/tracer_internal.hpp>
-#include <tenon/program/ir/copy_region.hpp>
+#include <tenon/program/ir/fixed_step_internal.hpp>
 #include <tenon/program/ir/labels.hpp>
 #include <tenon/support/str.hpp>
 

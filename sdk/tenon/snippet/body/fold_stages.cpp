@@ -4,7 +4,7 @@
 #include <map>
 
 #include <tenon/snippet/body/body_elements.hpp>
-#include <tenon/snippet/body/moved_sums.hpp>
+#include <tenon/snippet/body/moved_sums_internal.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::snippet {

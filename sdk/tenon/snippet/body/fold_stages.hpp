@@ -8,8 +8,8 @@
 //
 // What is folded lies in memory between stages, other values are made again. A sum by what another fold comes to, as
 // that of softmax or a variance, is one of the same stage, by what the part comes to, and moved where parts are joined
-// (moved_sums.hpp): so each element is read twice, not three times. Sums of floats differ in their last places from
-// those that are not cut. How many parts there are is the caller's to say.
+// (moved_sums_internal.hpp): so each element is read twice, not three times. Sums of floats differ in their last places
+// from those that are not cut. How many parts there are is the caller's to say.
 #pragma once
 #include <cstddef>
 #include <optional>

@@ -1,4 +1,4 @@
-#include <tenon/snippet/body/moved_sums.hpp>
+#include <tenon/snippet/body/moved_sums_internal.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -62,8 +62,8 @@ class TENON_API CallPlan {
   // Does each row along the innermost dim begin at a multiple of `align_bytes`, at most 64, if the port does? Those of
   // all chunks, too. Also of ports that have one element a row.
   bool rows_aligned(size_t port, size_t align_bytes) const;
-  // Of a body of which a dim is parted (split_fold): do the outputs of each part begin at multiples of `align_bytes`, if
-  // the outputs do? Not asked of single elements, which are stored as such.
+  // Of a body of which a dim is parted (split_fold): do the outputs of each part begin at multiples of `align_bytes`,
+  // if the outputs do? Not asked of single elements, which are stored as such.
   bool parts_aligned(size_t align_bytes) const;
 
   // Of a kernel in blocks: are they of a size with a bound, so that what is wanted again stays near?

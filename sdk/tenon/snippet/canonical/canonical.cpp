@@ -6,7 +6,7 @@
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/snippet/canonical/canonical_cuts_internal.hpp>
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/canonical/rebuild_internal.hpp>
 #include <tenon/snippet/canonical/subgraph.hpp>
 
 namespace tenon::snippet {

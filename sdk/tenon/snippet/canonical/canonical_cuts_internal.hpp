@@ -6,7 +6,7 @@
 
 #include <tenon/ir/graph.hpp>
 #include <tenon/snippet/canonical/canonical.hpp>
-#include <tenon/snippet/canonical/canonical_space.hpp>
+#include <tenon/snippet/canonical/canonical_space_internal.hpp>
 
 namespace tenon::snippet {
 

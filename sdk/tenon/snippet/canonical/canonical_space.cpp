@@ -1,4 +1,4 @@
-#include <tenon/snippet/canonical/canonical_space.hpp>
+#include <tenon/snippet/canonical/canonical_space_internal.hpp>
 
 #include <algorithm>
 

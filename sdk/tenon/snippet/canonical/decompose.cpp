@@ -1,4 +1,4 @@
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/canonical/rebuild_internal.hpp>
 
 #include <cmath>
 

@@ -3,7 +3,7 @@
 // Forms are chosen for their error: no difference of near numbers, no product that overflows before the result does.
 #include <cmath>
 
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/canonical/rebuild_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

@@ -1,7 +1,7 @@
 // Arithmetic on numbers.
 #include <limits>
 
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/canonical/rebuild_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

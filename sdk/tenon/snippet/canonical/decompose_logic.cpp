@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/canonical/rebuild_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include <tenon/ir/builder.hpp>
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/canonical/rebuild_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <optional>
 
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/canonical/rebuild_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

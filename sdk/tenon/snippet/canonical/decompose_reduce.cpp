@@ -4,7 +4,7 @@
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/reduce.hpp>
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/canonical/rebuild_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

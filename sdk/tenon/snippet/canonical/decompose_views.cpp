@@ -1,5 +1,5 @@
 // Operators that show the same elements in the same order under another shape.
-#include <tenon/snippet/canonical/decompose.hpp>
+#include <tenon/snippet/canonical/rebuild_internal.hpp>
 
 namespace tenon::snippet {
 namespace {

@@ -1,5 +1,6 @@
 #include <tenon/snippet/linear/linear.hpp>
 #include <tenon/snippet/linear/linear_names.hpp>
+#include <tenon/snippet/linear/loop_moves_internal.hpp>
 
 #include <algorithm>
 #include <utility>

@@ -266,8 +266,6 @@ TENON_API void print_into(std::string& text, const LinearKernel& kernel, const I
 TENON_API std::string text_without_names(const LinearKernel& kernel);
 TENON_API Result<LinearKernel> parse_linear(std::string_view text);
 
-// The pointers that `loop` moves at the end of each iteration (Shift::each), or after the last (rewind).
-void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop::Shift::*which, int label);
 // Loop::shifts as instructions. Nothing when there are none.
 TENON_API void insert_shifts(LinearKernel& kernel);
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <tenon/snippet/body/moved_sums.hpp>
+#include <tenon/snippet/body/moved_sums_internal.hpp>
 #include <tenon/snippet/lower/lower_nests_internal.hpp>
 
 namespace tenon::snippet {

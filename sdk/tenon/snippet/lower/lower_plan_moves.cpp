@@ -1,5 +1,5 @@
 // The nodes of two sweeps as one: what is folded so far and of a group, and sums that are moved from what they went by
-// to another value (body/moved_sums.hpp).
+// to another value (body/moved_sums_internal.hpp).
 // What the sum of x itself has lost on the way d shows, so it is put right: of whole rows of columns as it goes, of
 // lanes in the end, since a group that waited for what the one before has put right would wait longer than for its
 // memory.

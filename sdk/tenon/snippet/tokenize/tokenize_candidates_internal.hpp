@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include <tenon/snippet/canonical/canonical_space.hpp>
+#include <tenon/snippet/canonical/canonical_space_internal.hpp>
 #include <tenon/snippet/tokenize/tokenize.hpp>
 
 namespace tenon::snippet {

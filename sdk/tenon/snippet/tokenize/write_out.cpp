@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <tenon/snippet/linear/loop_moves_internal.hpp>
+
 namespace tenon::snippet {
 namespace {
 

@@ -18,8 +18,8 @@ class IndexCode {
  public:
   // `names` are the symbols in the order of their values; any other symbol is an error.
   static Result<IndexCode> make(const Expr& e, std::span<const std::string> names);
-  // Wraps around where the exact value leaves int64. Nothing where Expr::evaluate() finds a division by zero: what a
-  // select does not take may divide by anything.
+  // Nothing where a step divides by zero or leaves int64, unless a select does not take what it makes. Expr::evaluate()
+  // tells then: it has an error, or the value of parts that need more than 64 bits.
   std::optional<int64_t> run(std::span<const int64_t> values) const;
 
  private:
@@ -38,9 +38,6 @@ class IndexCode {
   InlineVector<Step, 3> steps_;  // i + 1 has three
 };
 
-// How far `e` moves when the index does by one; nothing where that depends on one of `indices`.
-std::optional<Expr> fixed_step(const Expr& e, const std::string& index, const std::vector<std::string>& indices);
-
 // A copy, ready to run on buffers of any bounds. Rows along one dim of the destination that read the source with a
 // fixed stride are moved as rows (as one block where both strides are those of an element); else elements one by one.
 class TENON_API CopyPlan {
@@ -49,7 +46,8 @@ class TENON_API CopyPlan {
   // Symbols of the map that are no indices, in the order in which run() takes their values.
   const std::vector<std::string>& parameters() const { return parameters_; }
   // Buffers are cropped to the boxes of the copy; `padding` is null unless a region pads. Takes no heap memory; may be
-  // called from several threads. Fails when an index without padding is outside of the source, or divides by zero.
+  // called from several threads. Fails when an index without padding is outside of the source, and where
+  // Expr::evaluate() of an index does, with its error.
   Result<void> run(const BufferView& destination, const BufferView& source, const BufferView* padding,
                    std::span<const int64_t> parameters) const;
 
@@ -61,13 +59,13 @@ class TENON_API CopyPlan {
   Result<void> by_element(Job& job) const;
   Result<void> pad(Job& job, int64_t from, int64_t to) const;
   Result<void> outside(const Job& job) const;
-  Result<void> divides_by_zero(const Job& job, size_t source_dim) const;
+  Result<int64_t> evaluated(const Job& job, size_t source_dim) const;
 
   size_t element_bytes_ = 0;
   std::string stage_;
   std::vector<std::string> parameters_;
   std::vector<std::string> names_;  // of indices, then of parameters
-  std::vector<Expr> exprs_;         // the map, for errors
+  std::vector<Expr> exprs_;         // the map, for what its steps do not tell
   std::vector<IndexCode> map_;      // per dim of the source
   // per dim of the source and destination: the step, if it is fixed
   std::vector<std::vector<std::optional<IndexCode>>> by_;

@@ -1,5 +1,5 @@
-// Iteration spaces: how the dims of an operator's operands and results are one another's, and which operators can share
-// one nest of loops.
+// Inside of the room. Iteration spaces: how the dims of an operator's operands and results are one another's, and which
+// operators can share one nest of loops.
 //
 //   ReduceMean %x: f32[N,C,H,W] over (2, 3)    axes  a = N, b = C, c = H (folded), d = W (folded)
 //                                              %x [a] [b] [c] [d]   result with kept dims [a] [b] [] []

@@ -1,9 +1,10 @@
-#include <tenon/program/ir/copy_region.hpp>
+#include <tenon/program/ir/copy_plan.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
+#include <tenon/program/ir/fixed_step_internal.hpp>
 #include <tenon/tensor/move_box.hpp>
 
 namespace tenon::program {
@@ -92,24 +93,26 @@ Result<void> IndexCode::append_product(const Expr& e, std::span<const std::strin
 
 namespace {
 
-// Wrapping arithmetic, which is defined on unsigned numbers only.
-int64_t wrapped(uint64_t v) { return static_cast<int64_t>(v); }
-// Of a divisor that is not 0.
-int64_t floor_quotient(int64_t a, int64_t b) {
-  if (b == -1) return wrapped(0 - static_cast<uint64_t>(a));
-  return a / b - (a % b != 0 && (a < 0) != (b < 0));
-}
-int64_t floor_remainder(int64_t a, int64_t b) {
-  if (b == -1) return 0;
-  const int64_t r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
+// Each tells whether the result is within int64, and is there. Of types of their own, so that each is inlined.
+constexpr auto sum = [](int64_t a, int64_t b, int64_t& result) { return !__builtin_add_overflow(a, b, &result); };
+constexpr auto product = [](int64_t a, int64_t b, int64_t& result) { return !__builtin_mul_overflow(a, b, &result); };
+constexpr auto floor_quotient = [](int64_t a, int64_t b, int64_t& result) {
+  if (b == 0 || b == -1) return b != 0 && !__builtin_sub_overflow(int64_t{0}, a, &result);
+  result = a / b - (a % b != 0 && (a < 0) != (b < 0));
+  return true;
+};
+constexpr auto floor_remainder = [](int64_t a, int64_t b, int64_t& result) {
+  if (b == 0) return false;
+  const int64_t r = b == -1 ? 0 : a % b;
+  result = r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  return true;
+};
 
 }  // namespace
 
 std::optional<int64_t> IndexCode::run(std::span<const int64_t> values) const {
   std::array<int64_t, kMaxDepth> stack;
-  uint64_t faults = 0;  // a bit for each place of the stack whose value is made by a division by zero
+  uint64_t faults = 0;  // a bit for each place of the stack that has no value
   static_assert(kMaxDepth <= 64);
   const auto fault = [&](size_t place) { return faults >> place & 1; };
   const auto set_fault = [&](size_t place, uint64_t bit) {
@@ -120,26 +123,23 @@ std::optional<int64_t> IndexCode::run(std::span<const int64_t> values) const {
     const auto binary = [&](auto f) {
       --top;
       if (faults != 0) set_fault(top - 1, fault(top - 1) | fault(top));
-      stack[top - 1] = f(stack[top - 1], stack[top]);
+      int64_t result = 0;
+      if (!f(stack[top - 1], stack[top], result)) [[unlikely]]
+        set_fault(top - 1, 1);
+      stack[top - 1] = result;
     };
-    const auto divide = [&](auto f) {
-      const bool by_zero = stack[top - 1] == 0;
-      binary([&](int64_t a, int64_t b) { return by_zero ? 0 : f(a, b); });
-      if (by_zero) set_fault(top - 1, 1);
+    const auto choose = [&](auto f) {
+      binary([&](int64_t a, int64_t b, int64_t& result) { return result = f(a, b), true; });
     };
     switch (step.op) {
       case Op::constant: stack[top++] = step.number; break;
       case Op::value: stack[top++] = values[static_cast<size_t>(step.number)]; break;
-      case Op::add:
-        binary([](int64_t a, int64_t b) { return wrapped(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); });
-        break;
-      case Op::multiply:
-        binary([](int64_t a, int64_t b) { return wrapped(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); });
-        break;
-      case Op::floordiv: divide(floor_quotient); break;
-      case Op::mod: divide(floor_remainder); break;
-      case Op::min: binary([](int64_t a, int64_t b) { return std::min(a, b); }); break;
-      case Op::max: binary([](int64_t a, int64_t b) { return std::max(a, b); }); break;
+      case Op::add: binary(sum); break;
+      case Op::multiply: binary(product); break;
+      case Op::floordiv: binary(floor_quotient); break;
+      case Op::mod: binary(floor_remainder); break;
+      case Op::min: choose([](int64_t a, int64_t b) { return std::min(a, b); }); break;
+      case Op::max: choose([](int64_t a, int64_t b) { return std::max(a, b); }); break;
       case Op::select: {
         top -= 2;
         const size_t taken = stack[top - 1] != 0 ? top : top + 1;
@@ -156,28 +156,6 @@ std::optional<int64_t> IndexCode::run(std::span<const int64_t> values) const {
 }
 
 // --- the plan ---
-
-namespace {
-
-// How far `e` moves with the index, where it is a sum of multiples of symbols.
-std::optional<Expr> step_of_linear(const Expr& e, const std::string& index) {
-  if (e.is_constant()) return Expr(0);
-  if (e.is_symbol()) return Expr(int64_t{e.name() == index});
-  if (e.kind() != ExprKind::sum || !std::ranges::all_of(e.operands(), &Expr::is_symbol)) return std::nullopt;
-  const auto term = std::ranges::find(e.operands(), index, &Expr::name);
-  return Expr(term == e.operands().end() ? 0 : e.numbers()[static_cast<size_t>(term - e.operands().begin())]);
-}
-
-}  // namespace
-
-std::optional<Expr> fixed_step(const Expr& e, const std::string& index, const std::vector<std::string>& indices) {
-  if (auto step = step_of_linear(e, index)) return step;
-  Expr step = e.substitute({{index, Expr::symbol(index) + 1}}) - e;
-  const std::vector<std::string> in_step = step.symbols();
-  if (std::ranges::any_of(indices, [&](const std::string& i) { return std::ranges::count(in_step, i) > 0; }))
-    return std::nullopt;
-  return step;
-}
 
 Result<CopyPlan> CopyPlan::make(const Copy& copy, ElementType element) {
   if (!element.byte_addressable()) return error(Code::unsupported, "copies of elements of ", element.bits(), " bits");
@@ -304,7 +282,22 @@ Result<void> CopyPlan::run_rows(Job& job) const {
 
 namespace {
 
-int64_t ceil_quotient(int64_t a, int64_t b) { return -floor_quotient(-a, b); }
+// Of i in [0, extent) those for which at + i * step is in the dim: shrinks [from, to). False where that, or how far it
+// is from the ends of the dim, leaves int64.
+bool clip(const DimView& dim, int64_t at, int64_t step, int64_t extent, int64_t& from, int64_t& to) {
+  if (step == 0) {
+    if (at < dim.min || at > dim.max()) to = 0;
+    return true;
+  }
+  int64_t way = 0, last = 0, low = 0, high = 0, before = 0, through = 0;
+  if (!product(step, extent - 1, way) || !sum(at, way, last)) return false;
+  const int64_t near = step > 0 ? dim.min : dim.max(), far = step > 0 ? dim.max() : dim.min;
+  if (__builtin_sub_overflow(at, near, &low) || __builtin_sub_overflow(far, at, &high)) return false;
+  if (!floor_quotient(low, step, before) || !floor_quotient(high, step, through)) return false;
+  from = std::max(from, -std::max(before, -extent));  // rounded up: at is `low` beyond the near end
+  to = std::min(to, std::min(through, extent - 1) + 1);
+  return true;
+}
 
 }  // namespace
 
@@ -317,17 +310,9 @@ Result<void> CopyPlan::row(Job& job) const {
   for (size_t j = 0; j < map_.size(); ++j) {
     const DimView& s = job.source.dims[j];
     const std::optional<int64_t> index = map_[j].run(job.all());
-    if (!index) return divides_by_zero(job, j);
+    if (!index || !clip(s, *index, job.step[j], dim.extent, from, to)) return by_element(job);
     at[j] = *index;
-    const int64_t step = job.step[j];
-    if (step == 0) {
-      if (at[j] < s.min || at[j] > s.max()) to = 0;
-    } else {
-      const int64_t low = step > 0 ? s.min - at[j] : s.max() - at[j], high = step > 0 ? s.max() - at[j] : s.min - at[j];
-      from = std::max(from, ceil_quotient(low, step));
-      to = std::min(to, floor_quotient(high, step) + 1);
-    }
-    stride += step * s.stride;
+    stride += job.step[j] * s.stride;
   }
   from = std::min(from, dim.extent);
   to = std::max(to, from);
@@ -363,8 +348,11 @@ Result<void> CopyPlan::by_element(Job& job) const {
     bool inside = true;
     for (size_t j = 0; j < map_.size(); ++j) {
       const DimView& s = job.source.dims[j];
-      const std::optional<int64_t> at = map_[j].run(job.all());
-      if (!at) return divides_by_zero(job, j);
+      std::optional<int64_t> at = map_[j].run(job.all());
+      if (!at) {
+        TENON_TRY(exact, evaluated(job, j));
+        at = exact;
+      }
       inside &= *at >= s.min && *at <= s.max();
       if (inside) source += s.place(*at) * s.stride;
     }
@@ -384,13 +372,12 @@ Result<void> CopyPlan::outside(const Job& job) const {
                limits, "; pad it, or give more");
 }
 
-// What divides by zero, as Expr::evaluate() says it.
-Result<void> CopyPlan::divides_by_zero(const Job& job, size_t source_dim) const {
+Result<int64_t> CopyPlan::evaluated(const Job& job, size_t source_dim) const {
   SymbolValues symbols;
   for (size_t i = 0; i < names_.size(); ++i) symbols[names_[i]] = job.values[i];
-  const Expr& e = exprs_[source_dim];
-  TENON_OK(e.evaluate(symbols), "the index of dim ", source_dim, " of the source, in '", stage_, "'");
-  return error(Code::invalid_argument, "a divisor in ", e, " leaves the range of a 64-bit integer, in '", stage_, "'");
+  TENON_TRY(value, exprs_[source_dim].evaluate(symbols), "the index of dim ", source_dim, " of the source, in '",
+            stage_, "'");
+  return value;
 }
 
 }  // namespace tenon::program

@@ -1,5 +1,5 @@
-// Sums that go by what another fold comes to, and how they are moved from one value of that to another: so that both
-// folds may be taken group by group, or part by part, before the other is known for all.
+// Inside of the room: sums that go by what another fold comes to, and how they are moved from one value of that to
+// another: so that both folds may be taken group by group, or part by part, before the other is known for all.
 //
 //   greatest g: s = sum of e^(x - g)    by g':  s * e^(g - g')
 //   mean m:     q = sum of (x - m)^2    by m':  q + e * (2 * d + n * e),  e = m - m'

@@ -1,0 +1,12 @@
+// Inside of the room: what a loop does to pointers, as instructions.
+#pragma once
+#include <vector>
+
+#include <tenon/snippet/linear/linear.hpp>
+
+namespace tenon::snippet {
+
+// The pointers that `loop` moves at the end of each iteration (Shift::each), or after the last (rewind).
+void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop::Shift::*which, int label);
+
+}  // namespace tenon::snippet
