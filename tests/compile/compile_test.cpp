@@ -76,6 +76,29 @@ TEST(Compile, RunsWriteOutputsWhereTheCallerWantsThem) {
   EXPECT_THAT(refused.error().to_string(), HasSubstr("model 'net' has 2 outputs, places for 1 are given"));
 }
 
+// Segments check what they read. What goes to an output as it is, or nowhere, is held against its type as well.
+TEST(Compile, InputsThatNoSegmentReadsAreChecked) {
+  TargetRegistry registry;
+  const auto model = compile(net("graph @g(%x: f32[8], %unused: f32[N,2], %a: f32[N]) -> (%x, %y) {\n  %y = Neg %a\n}"),
+                             registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok()) << failure(model);
+  const auto with = [](Dims x, ElementType element, Dims unused) {
+    return std::vector<Datum>{*Tensor::zeros(element, std::move(x)), *Tensor::zeros(kF32, std::move(unused)),
+                              *Tensor::zeros(kF32, {3})};
+  };
+  EXPECT_EQ(failure((*model)->run(with({8}, kF32, {3, 2}))), "no error");
+  const auto refused = [&](const std::vector<Datum>& inputs, const char* why) {
+    std::vector<Datum> outputs(2);
+    EXPECT_THAT(failure((*model)->run(inputs)), HasSubstr(why));
+    EXPECT_THAT(failure((*model)->run_into(inputs, outputs)), HasSubstr(why));
+    EXPECT_THAT(failure((*model)->bind(inputs)), HasSubstr(why));
+  };
+  refused(with({8, 64}, kF32, {3, 2}), "input 'x' is declared f32[8] and given f32[8,64]: another rank");
+  refused(with({9}, kF32, {3, 2}), "input 'x' is declared f32[8] and given f32[9]: dim 0 differs");
+  refused(with({8}, kI32, {3, 2}), "input 'x' is declared f32[8] and given i32[8]");
+  refused(with({8}, kF32, {3, 4}), "input 'unused' is declared f32[N,2] and given f32[3,4]: dim 1 differs");
+}
+
 TEST(Compile, PutsLayoutsOnValuesByName) {
   // assign-layouts weighs layouts of shapes that it knows.
   std::string fixed(kText);

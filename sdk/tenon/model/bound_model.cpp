@@ -154,7 +154,7 @@ Result<void> BoundModel::run_steps() {
 Result<std::unique_ptr<BoundModel>> CompiledModel::bind(std::vector<Datum> inputs, std::vector<Datum> outputs,
                                                         const RunOptions& options) const {
   if (outputs.empty()) outputs.resize(impl_->parts.outputs.size());
-  TENON_OK(impl_->check_counts(inputs.size(), outputs.size()));
+  TENON_OK(impl_->check_given(inputs, outputs.size()));
   auto impl = std::make_unique<BoundModel::Impl>(*impl_, std::move(inputs), std::move(outputs), options);
   return std::unique_ptr<BoundModel>(new BoundModel(std::move(impl)));
 }

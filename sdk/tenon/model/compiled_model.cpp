@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <map>
 
 #include <tenon/model/compiled_model_internal.hpp>
 #include <tenon/model/model_run_internal.hpp>
+#include <tenon/tensor/declared.hpp>
 
 namespace tenon {
 
@@ -38,13 +40,18 @@ size_t CompiledModel::arena_lower_bound_bytes() const {
   return bytes;
 }
 
-Result<void> CompiledModel::Impl::check_counts(size_t inputs, size_t outputs) const {
-  if (inputs != parts.inputs.size())
-    return error(Code::invalid_argument, "model '", parts.name, "' has ", parts.inputs.size(), " inputs, ", inputs,
-                 " are given");
-  if (outputs == parts.outputs.size()) return {};
-  return error(Code::invalid_argument, "model '", parts.name, "' has ", parts.outputs.size(), " outputs, places for ",
-               outputs, " are given");
+Result<void> CompiledModel::Impl::check_given(std::span<const Datum> inputs, size_t outputs) const {
+  if (inputs.size() != parts.inputs.size())
+    return error(Code::invalid_argument, "model '", parts.name, "' has ", parts.inputs.size(), " inputs, ",
+                 inputs.size(), " are given");
+  if (outputs != parts.outputs.size())
+    return error(Code::invalid_argument, "model '", parts.name, "' has ", parts.outputs.size(), " outputs, places for ",
+                 outputs, " are given");
+  if (plan.unread.empty()) return {};
+  std::map<std::string, int64_t> symbols;
+  for (const size_t i : plan.unread)
+    TENON_OK(check_input(parts.inputs[i].name, parts.inputs[i].type, inputs[i], symbols), "model '", parts.name, "'");
+  return {};
 }
 
 Result<void> CompiledModel::Impl::run(std::span<const Datum> inputs, std::span<Datum> outputs,
@@ -58,7 +65,7 @@ Result<void> CompiledModel::Impl::run(std::span<const Datum> inputs, std::span<D
 
 Result<std::vector<Datum>> CompiledModel::run(std::span<const Datum> inputs, const RunOptions& options) const {
   std::vector<Datum> outputs(impl_->parts.outputs.size());
-  TENON_OK(impl_->check_counts(inputs.size(), outputs.size()));
+  TENON_OK(impl_->check_given(inputs, outputs.size()));
   impl_->spare.take(outputs);
   TENON_OK(impl_->run(inputs, outputs, options));
   impl_->spare.keep(outputs);
@@ -67,7 +74,7 @@ Result<std::vector<Datum>> CompiledModel::run(std::span<const Datum> inputs, con
 
 Result<void> CompiledModel::run_into(std::span<const Datum> inputs, std::span<Datum> outputs,
                                      const RunOptions& options) const {
-  TENON_OK(impl_->check_counts(inputs.size(), outputs.size()));
+  TENON_OK(impl_->check_given(inputs, outputs.size()));
   return impl_->run(inputs, outputs, options);
 }
 

@@ -17,8 +17,9 @@ struct CompiledModel::Impl {
   detail::SpareOutputs spare;
 
   size_t own_bytes(size_t segment, size_t bytes) const;
-  Result<void> check_counts(size_t inputs, size_t outputs) const;
-  // Of counts that have been checked.
+  // One for each input and output; and inputs that no segment reads, as they are declared: segments check theirs.
+  Result<void> check_given(std::span<const Datum> inputs, size_t outputs) const;
+  // Of what has been checked.
   Result<void> run(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options);
 };
 

@@ -53,6 +53,8 @@ Result<void> RunPlan::check_and_live(const Parts& parts) {
     }
     for (const size_t slot : parts.segments[s].outputs) filled[slot] = true, made_[slot] = last_[slot] = s;
   }
+  for (size_t i = 0; i < parts.inputs.size(); ++i)
+    if (last_[i] == SIZE_MAX) unread.push_back(i);
   for (const size_t slot : parts.output_slots) sound = sound && filled[slot], last_[slot] = SIZE_MAX;
   if (sound) return {};
   return error(Code::parse, "model '", parts.name, "' reads a value that no segment makes");

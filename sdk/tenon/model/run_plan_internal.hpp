@@ -35,6 +35,7 @@ struct RunPlan {
   std::vector<bool> copied;            // outputs that are copies: of inputs, constants, outputs behind them
   std::vector<PassedSlot> passed;
   std::vector<size_t> passed_of_slot;  // which of these it is
+  std::vector<size_t> unread;          // inputs that no segment reads, and so none checks
   bool open = false;                   // some extents of segments' inputs and outputs are known from runs only
 
  private:

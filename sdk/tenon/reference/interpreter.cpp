@@ -11,7 +11,6 @@
 
 namespace tenon {
 
-using interpreter::agrees;
 using interpreter::make_plan;
 using interpreter::Plan;
 using interpreter::Poison;
@@ -20,33 +19,6 @@ using interpreter::RunContext;
 using interpreter::Runner;
 
 namespace {
-
-// Does the datum satisfy the declared type? Symbols take the first value they meet and must keep it.
-Result<void> check_input(const Datum& datum, const Value& input, std::map<std::string, int64_t>& symbols) {
-  const Type& type = input.type();
-  const auto refuse = [&](std::string_view why) {
-    return error(Code::invalid_argument, "input '", input.name(), "' is declared ", type, " and given ",
-                 datum.absent() ? std::string("nothing") : datum.type().to_string(), why);
-  };
-  if (datum.absent()) {
-    if (type.is_optional() || !type.known()) return {};
-    return refuse("");
-  }
-  if (!agrees(datum, type)) return refuse("");
-  if (!datum.is_tensor() || !type.is_tensor() || !type.shape().ranked()) return {};
-  const Tensor& tensor = datum.tensor();
-  if (tensor.rank() != type.shape().rank()) return refuse(": another rank");
-  for (size_t i = 0; i < tensor.dims().size(); ++i) {
-    const Dim& dim = type.shape()[i];
-    if (dim.is_static() && dim.value() != tensor.dim(i)) return refuse(str(": dim ", i, " differs"));
-    if (dim.is_static() || !dim.known()) continue;
-    const auto [entry, fresh] = symbols.emplace(dim.to_string(), tensor.dim(i));
-    if (!fresh && entry->second != tensor.dim(i)) {
-      return refuse(str(": ", entry->first, " is ", entry->second, " elsewhere and ", tensor.dim(i), " here"));
-    }
-  }
-  return {};
-}
 
 Result<Poison> poison_of(const InterpreterOptions& options) {
   if (options.poison_padding == PoisonPadding::ones) return Poison::ones;
@@ -68,7 +40,7 @@ Result<void> check_inputs(const Graph& graph, std::span<const Datum> inputs) {
                  inputs.size(), " are given");
   }
   std::map<std::string, int64_t> symbols;
-  for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(check_input(inputs[i], *body.input(i), symbols));
+  for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(check_input(body.input(i)->name(), body.input(i)->type(), inputs[i], symbols));
   return {};
 }
 

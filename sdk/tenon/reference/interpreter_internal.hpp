@@ -12,6 +12,7 @@
 #include <tenon/reference/laid_out.hpp>
 #include <tenon/runtime/arena_plan.hpp>
 #include <tenon/support/memory.hpp>
+#include <tenon/tensor/declared.hpp>
 
 namespace tenon::interpreter {
 
@@ -83,9 +84,6 @@ struct RunContext {
     return tensor.data() >= arena.get() && tensor.data() < arena.get() + std::max<size_t>(plan.arena.bytes, 1);
   }
 };
-
-// Does `datum` have the kind and element type that `type` states, where it states them?
-bool agrees(const Datum& datum, const Type& type);
 
 class Runner {
  public:

@@ -57,20 +57,6 @@ Type ActualContext::declared(size_t i) const {
   return type.is_tensor() ? Type(type.element(), Shape()) : type;
 }
 
-// Does `datum` have the kind and element type that `type` states, where it states them?
-bool agrees(const Datum& datum, const Type& type) {
-  if (!type.known() || datum.absent()) return true;
-  if (type.is_optional()) return agrees(datum, type.inner());
-  if (datum.is_tensor()) {
-    return type.is_tensor() && (!type.element().valid() || datum.tensor().element() == type.element());
-  }
-  if (!type.is_sequence()) return false;
-  for (const Datum& element : datum.elements()) {
-    if (!agrees(element, type.inner())) return false;
-  }
-  return true;
-}
-
 // ---- Slots ----
 
 Result<std::vector<Datum>> Runner::run_region(const Region& region, std::span<const Step> steps,
