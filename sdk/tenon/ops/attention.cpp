@@ -51,22 +51,6 @@ Result<void> heads_fit(const Op& op, const HeadShape& q, const HeadShape& k, con
   return {};
 }
 
-bool given(const InferContext& context, size_t operand) {
-  return operand < context.operand_count() && context.has_operand(operand);
-}
-
-// Operand `operand` is of this shape, as far as both are known.
-Result<void> require_shape(const InferContext& context, size_t operand, const Shape& wanted) {
-  TENON_OK(require_rank(context, operand, wanted.rank()));
-  const Shape& shape = context.type(operand).shape();
-  for (int64_t axis = 0; shape.ranked() && axis < wanted.rank(); ++axis) {
-    if (!certainly_differ(shape[axis], wanted[axis])) continue;
-    return error(Code::invalid_argument, "operand ", operand, " of ", context.op().describe(), " is ", shape,
-                 ", it must be ", wanted);
-  }
-  return {};
-}
-
 InferredTypes infer_attention(const InferContext& context) {
   const Op& op = context.op();
   TENON_TRY(q, head_shape(context, 0, "q_num_heads"));

@@ -68,11 +68,26 @@ Result<void> require(const InferContext& context, size_t operand, int64_t rank, 
 
 }  // namespace
 
+bool given(const InferContext& context, size_t operand) {
+  return operand < context.operand_count() && context.has_operand(operand);
+}
+
 Result<void> require_rank(const InferContext& context, size_t operand, int64_t rank) {
   return require(context, operand, rank, false);
 }
 Result<void> require_rank_at_least(const InferContext& context, size_t operand, int64_t rank) {
   return require(context, operand, rank, true);
+}
+
+Result<void> require_shape(const InferContext& context, size_t operand, const Shape& wanted) {
+  TENON_OK(require_rank(context, operand, wanted.rank()));
+  const Shape& shape = context.type(operand).shape();
+  for (int64_t axis = 0; shape.ranked() && axis < wanted.rank(); ++axis) {
+    if (!certainly_differ(shape[axis], wanted[axis])) continue;
+    return error(Code::invalid_argument, "operand ", operand, " of ", context.op().describe(), " is ", shape,
+                 ", it must be ", wanted);
+  }
+  return {};
 }
 
 Result<Type> join(const Type& a, const Type& b) {

@@ -48,9 +48,14 @@ TENON_API std::optional<int64_t> static_length(const InferContext& context, size
 // False when a tensor of this shape certainly has other than one element: for operands that hold one number.
 TENON_API bool may_be_one_number(const Shape& shape);
 
+// Is the optional operand there? Those at the end need not be listed.
+TENON_API bool given(const InferContext& context, size_t operand);
+
 // An error naming the operator and operand unless the operand's rank is unknown, or is `rank`, or is at least `rank`.
 TENON_API Result<void> require_rank(const InferContext& context, size_t operand, int64_t rank);
 TENON_API Result<void> require_rank_at_least(const InferContext& context, size_t operand, int64_t rank);
+// An error unless the operand is of this shape as far as both are known.
+TENON_API Result<void> require_shape(const InferContext& context, size_t operand, const Shape& wanted);
 
 // ---- One of two types ----
 

@@ -34,7 +34,7 @@ Result<std::vector<Type>> infer_matmul(const InferContext& context) { return inf
 // What a quantised factor or product of this shape is told by operand `at`: one number, one a line of a matrix (`rows`:
 // a row, else a column), or one a line of each matrix.
 Result<void> require_parameters(const InferContext& context, size_t at, const Shape& shape, bool rows) {
-  if (at >= context.operand_count() || !context.has_operand(at) || !shape.ranked()) return {};
+  if (!given(context, at) || !shape.ranked()) return {};
   TENON_TRY(parameters, context.tensor(at));
   if (!parameters.shape.ranked()) return {};
   std::vector<Dim> all(shape.dims().begin(), shape.dims().end());

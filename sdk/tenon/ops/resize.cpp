@@ -12,8 +12,6 @@
 namespace tenon {
 namespace {
 
-bool given(const InferContext& context, size_t i) { return i < context.operand_count() && context.has_operand(i); }
-
 constexpr double kMostExtent = 1e15;     // of what a Resize gives
 constexpr double kMostRegion = 1 << 20;  // of a region of interest, in extents of the image
 
