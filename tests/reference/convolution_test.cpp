@@ -155,6 +155,16 @@ TEST(Convolution, IntegersLessTheirZeroPoints) {
                   .identical(Tensor::of<int32_t>({1, 2, 3}, {-128, 1 - 256, 2 - 128 * 254, 2, 4, 508})));
 }
 
+// An image without elements has no address; UBSan sees one that is reckoned from none.
+TEST(Convolution, OfAnEmptyImageIsPaddingAlone) {
+  const Tensor none = *Tensor::zeros(kU8, {1, 1, 0}), w = Tensor::of<uint8_t>({1, 1, 2}, {3, 4});
+  for (const int64_t stride : {1, 2}) {
+    const Attributes attributes{{"pads", Attribute::Integers{2, 2}}, {"strides", Attribute::Integers{stride}}};
+    const Tensor y = evaluated("ConvInteger", {none, w}, attributes);
+    EXPECT_TRUE(y.identical(*Tensor::zeros(kI32, {1, 1, stride == 1 ? 3 : 2}))) << y.to_string();
+  }
+}
+
 TEST(Convolution, QuantisedRoundsHalfToEvenAndSaturates) {
   const auto run = [](float y_scale, int8_t y_zero) {
     return evaluated(

@@ -67,11 +67,13 @@ class ImagePanels final : public PanelSource<T> {
       const OutputRange range = start < 0 ? OutputRange{length, length} : inside(first, stride, g_.in[last], length);
       T* to = line + at;
       std::fill_n(to, range.begin, T(0));
-      const T* from = channel + (start < 0 ? 0 : start) + first;
+      // A number: it may lie before the image, and an empty image has no address.
+      const int64_t from = std::max<int64_t>(start, 0) + first;
       if (stride == 1) {
-        if (range.begin < range.end) std::copy(from + range.begin, from + range.end, to + range.begin);
+        if (range.begin < range.end)
+          std::copy(channel + from + range.begin, channel + from + range.end, to + range.begin);
       } else {
-        for (int64_t j = range.begin; j < range.end; ++j) to[j] = from[j * stride];
+        for (int64_t j = range.begin; j < range.end; ++j) to[j] = channel[from + j * stride];
       }
       std::fill(to + range.end, to + length, T(0));
       at += length;
@@ -103,11 +105,11 @@ void convolve_depthwise(const Geometry& g, const T* x, const T* w, const T* bias
           if (start < 0) continue;
           const T factor = w[m * g.taps + tap];
           const OutputRange range = inside(offset[last], stride, g.in[last], extent);
-          const T* from = image + start + offset[last];
+          const int64_t from = start + offset[last];
           if (stride == 1) {
-            for (int64_t j = range.begin; j < range.end; ++j) to[j] += factor * from[j];
+            for (int64_t j = range.begin; j < range.end; ++j) to[j] += factor * image[from + j];
           } else {
-            for (int64_t j = range.begin; j < range.end; ++j) to[j] += factor * from[j * stride];
+            for (int64_t j = range.begin; j < range.end; ++j) to[j] += factor * image[from + j * stride];
           }
         }
       }
