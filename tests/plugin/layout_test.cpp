@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include <tenon/passes/pass_manager.hpp>
+#include <tenon/passes/rewrite.hpp>
 #include <tenon/plugin/layout.hpp>
 
 #include "plugin/plugin_test.hpp"
@@ -53,6 +55,18 @@ TEST(Layout, LinesAreDistinctAndTheHashDependsOnEach) {
   }
   EXPECT_GT(seen.size(), 100u);
   EXPECT_NE(kLayoutHash, 0u);
+}
+
+// A plugin of before would read another Pass than the core has.
+TEST(Layout, PassesAreThoseOfTheirRevision) {
+  uint64_t fields = fnv1a("passes");
+  for (const size_t number : {sizeof(Pass), sizeof(Pass::name), sizeof(Pass::contract), sizeof(Pass::run),
+                              sizeof(Pass::needs), sizeof(PassTiming), sizeof(PassReport), sizeof(PassOptions),
+                              sizeof(PassManager), sizeof(Match), sizeof(Pattern), sizeof(Rewrite)})
+    fields = hash_mix(fields, number);
+  constexpr std::pair<uint64_t, uint64_t> kStated{2, 1887887522388262402};
+  EXPECT_EQ(std::pair(layout_internal::kPassesRevision, fields), kStated)
+      << "if passes or rewrites have other fields, raise kPassesRevision in layout.hpp; then state both here";
 }
 
 // Sizes and offsets of what crosses the plain side are a promise: the committed list may only grow at the end of a
