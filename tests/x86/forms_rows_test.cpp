@@ -221,7 +221,7 @@ TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
     else
       EXPECT_NE(made.find(order), made.npos) << x << made;
   }
-  // What L1 does not hold beside its powers, fetches the next row into the second.
+  // What L1 does not hold beside its powers, fetches the next row into L2.
   for (const auto& [x, operators, far] : {std::tuple("f32[2000,4112]", softmax, true),
                                           {"f32[2000,4080]", softmax, false},
                                           {"f16[9000,8192]", softmax, false},
