@@ -62,9 +62,9 @@ std::vector<Schedule> schedules_by_hand(const Case& c) {
     std::vector<LoopOver> fetching = loops;
     fetching.front().ahead = 1;
     out.push_back({name + ", fetched", [=](Pair& p) { apply(p, fetching); }});
-    std::vector<LoopOver> past = fetching;
-    past.front().non_temporal = true;
-    out.push_back({name + ", past", [=](Pair& p) { apply(p, past); }});
+    std::vector<LoopOver> non_temporal = fetching;
+    non_temporal.front().non_temporal = true;
+    out.push_back({name + ", non-temporal", [=](Pair& p) { apply(p, non_temporal); }});
   };
   const auto at_end = [](Pair& p, const std::vector<LoopOver>& loops) { p.last.loops(loops); };
   const bool rows = c.extents.size() > 1;

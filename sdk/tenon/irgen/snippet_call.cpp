@@ -209,8 +209,8 @@ Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, const
   TENON_TRY(near, plan_form(code, *choice.near, extents, skipped_bytes, options));
   Piece piece{.begin_bytes = {}, .near = std::move(near), .non_temporal = {}};
   if (choice.non_temporal) {
-    TENON_TRY(past, plan_form(code, *choice.non_temporal, extents, skipped_bytes, options));
-    piece.non_temporal = std::move(past);
+    TENON_TRY(planned, plan_form(code, *choice.non_temporal, extents, skipped_bytes, options));
+    piece.non_temporal = std::move(planned);
   }
   for (size_t i = 0; i < skipped_bytes.size(); ++i) piece.begin_bytes.push_back(skipped_bytes[i] + plan.begin_bytes(i));
   pieces_.push_back(std::move(piece));
@@ -302,9 +302,9 @@ Result<void> SnippetCall::prepare(const SnippetCode& code, Dims extents, const C
 
 SnippetCall::FormCall& SnippetCall::form_for(const SnippetCode& code, std::span<std::byte* const> addresses,
                                              Piece& piece) {
-  const bool past = piece.non_temporal && apart(addresses, piece.begin_bytes, code.body.inputs.size()) &&
-                    aligned(code.body, addresses, piece.begin_bytes, piece.non_temporal->head_lanes);
-  return past ? *piece.non_temporal : piece.near;
+  const bool suits = piece.non_temporal && apart(addresses, piece.begin_bytes, code.body.inputs.size()) &&
+                     aligned(code.body, addresses, piece.begin_bytes, piece.non_temporal->head_lanes);
+  return suits ? *piece.non_temporal : piece.near;
 }
 
 const int64_t* SnippetCall::words_for(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk) {

@@ -135,7 +135,7 @@ struct Canary {
 };
 
 // Of passes, pass managers and rewrites, which cross as well, from a room that this one may not include: raised by hand
-// where their fields change, and held against them by a test.
+// where their fields change. A test holds it against their sizes.
 constexpr uint64_t kPassesRevision = 2;
 
 constexpr uint64_t kOldStringAbi =

@@ -40,7 +40,8 @@ Result<void> check_inputs(const Graph& graph, std::span<const Datum> inputs) {
                  inputs.size(), " are given");
   }
   std::map<std::string, int64_t> symbols;
-  for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(check_input(body.input(i)->name(), body.input(i)->type(), inputs[i], symbols));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    TENON_OK(check_input(body.input(i)->name(), body.input(i)->type(), inputs[i], symbols));
   return {};
 }
 

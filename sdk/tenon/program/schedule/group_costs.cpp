@@ -165,10 +165,10 @@ GroupTotal GroupCost::with_far(GroupTotal out, Far far, const CostModel& model, 
                                const Ways& ways) const {
   out.far = far;
   if (far == Far::plain) return out;
-  const bool past = far == Far::non_temporal;
+  const bool non_temporal = far == Far::non_temporal;
   out.cost.memory_seconds =
-      past ? non_temporal_seconds(model, memories, ways) : fetching_seconds(model, memories, ways);
-  out.cost.dispatch_seconds += calls_ * kSecondsOfHints + (past ? iterations_ * model.seconds_per_call : 0);
+      non_temporal ? non_temporal_seconds(model, memories, ways) : fetching_seconds(model, memories, ways);
+  out.cost.dispatch_seconds += calls_ * kSecondsOfHints + (non_temporal ? iterations_ * model.seconds_per_call : 0);
   return out;
 }
 

@@ -8,7 +8,7 @@
 // plain, fetching ahead, and with non-temporal results as well, LoopOver) are built, bound and run in turn, in
 // another order each round, and those that fall behind are dropped. A turn is of a few runs: the first ones find in the
 // caches what another candidate has left there, which is not what the program finds that runs again and again. That
-// takes some tens of runs of the pipeline, and other schedules may come out in another process: auto_schedule() is for
+// takes some hundred runs of the pipeline, and other schedules may come out in another process: auto_schedule() is for
 // programs that are to be the same everywhere.
 //
 // What came out may be kept in files: later calls for the same pipeline, sizes, machine and candidates take it from
@@ -29,8 +29,8 @@ struct MeasureOptions {
   size_t most_candidates = 24;
   double most_times = 1.6;  // candidates are predicted to take at most so many times what the cheapest does
   int rounds = 31;          // of runs, at most; those that are left after the first few are alike
-  double seconds = 1;       // no round begins later than this after the first one,
-  int fewest_rounds = 5;    // but for so many: of pipelines whose runs take long
+  double seconds = 1;       // no round begins later than this after the first one, ...
+  int fewest_rounds = 5;    // ... but so many are run however long they take
   // Seconds since any time. Empty: what the calling thread has had of a processor; with a pool, the time of day.
   std::function<double()> clock = {};
   BindOptions bind = {};             // as the program will be bound, but for statistics
