@@ -63,9 +63,9 @@ class TENON_API CompiledModel {
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
 
-  // One datum per input, in order. Outputs own their bytes. Several threads may run at once; each run is apart.
-  // Outputs of 1 MiB and more: once nobody holds the last run's any more, the next run writes to their memory, which
-  // stays with the model until then.
+  // One datum per input, in order, of its declared type. Outputs own their bytes. Several threads may run at once; each
+  // run is apart. Outputs of 1 MiB and more: once nobody holds the last run's any more, the next run writes to their
+  // memory, which stays with the model until then.
   Result<std::vector<Datum>> run(std::span<const Datum> inputs, const RunOptions& options = {}) const;
   // The same into `outputs`, one for each output. One that holds a tensor of the output's element type and extents is
   // written to where the target can, whoever shares its bytes; every other is replaced. None overlaps an input or
