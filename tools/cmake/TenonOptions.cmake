@@ -27,14 +27,17 @@ function(tenon_unity TARGET)
 endfunction()
 
 # ccache where present. It caches a unit that uses a precompiled header only when told that neither macros defined on
-# the way nor __TIME__ and its kind matter (its manual, "Precompiled headers").
+# the way nor __TIME__ and its kind matter (its manual, "Precompiled headers"). Results are told apart by the files that
+# were read, not by preprocessed text: a comment changed in a header leaves that text as it is, but g++ takes a
+# precompiled header's `#pragma once` only for files of the very same bytes, and reads a changed one twice. The namespace
+# keeps what was stored by preprocessed text from being found.
 find_program(TENON_CCACHE ccache)
 if(TENON_CCACHE)
   foreach(lang C CXX)
     if(NOT DEFINED CMAKE_${lang}_COMPILER_LAUNCHER)
       set(CMAKE_${lang}_COMPILER_LAUNCHER
           ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-          ${TENON_CCACHE})
+          CCACHE_DEPEND=1 CCACHE_NAMESPACE=tenon-by-files ${TENON_CCACHE})
     endif()
   endforeach()
 endif()
