@@ -132,13 +132,15 @@ double GroupCost::inside_seconds(const MemoryCosts& memories, const Ways& w, dou
   return slower * seconds_ + w.lost + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
 }
 
-double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
+double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w,
+                                   double bound) const {
   const double far = w.far * saved_by_hints(model.fetched_part, model.fetched_way, w.way, w.apart, w.inside);
   const double nearby =
       w.nearby * saved_by_hints(model.fetched_part_nearby, model.fetched_way_nearby, w.way, 0, w.inside);
+  const double most = std::max(far + nearby, 0.0);
+  if (w.plain_seconds() - w.waited - most >= bound) return w.plain_seconds();
   // Along rows hints are for all that the next iteration reads, whether or not the row before has read it.
-  const double saved =
-      part_hinted(memories, w.bytes + again_around_, full_iterations_ * stages_) * std::max(far + nearby, 0.0);
+  const double saved = most * part_hinted(memories, w.bytes + again_around_, full_iterations_ * stages_);
   if (saved <= 0) return w.plain_seconds();
   const double pushed_out = inside_seconds(memories, w, kBeside * w.bytes / full_iterations_) - w.inside;
   return w.plain_seconds() - std::max(saved - w.far * w.hidden - pushed_out, 0.0) - w.waited + w.waited_hinted;
@@ -146,28 +148,31 @@ double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& me
 
 // The results go to the largest memory, however small they are, and leave the others to what is read. Lines that pieces
 // share go there whole, but are read before that: hints are for what the stages read. Down columns both pieces do that.
-double GroupCost::non_temporal_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w) const {
+double GroupCost::non_temporal_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w,
+                                       double bound) const {
   const double results = w.bytes - outside_;
   const double way = outside_ * memories.seconds_per_byte(outside_) + results * memories.slowest_seconds_per_byte();
   const double far = (outside_ * memories.part_in_largest(outside_) + results) / w.bytes;
   const double nearby = turns_ == 0 ? outside_ * memories.part_nearby(outside_) / w.bytes : 0;
   const double apart = w.apart / w.way * way;
-  const double saved = part_hinted(memories, outside_ + again_around_, full_iterations_ * (stages_ + 1)) *
-                       (far * saved_by_hints(model.non_temporal_part, model.non_temporal_way, way, apart, w.inside) +
-                        nearby * saved_by_hints(model.fetched_part_nearby, model.fetched_way_nearby, way, 0, w.inside));
+  const double most = far * saved_by_hints(model.non_temporal_part, model.non_temporal_way, way, apart, w.inside) +
+                      nearby * saved_by_hints(model.fetched_part_nearby, model.fetched_way_nearby, way, 0, w.inside);
   const double lines = shared_lines_ * (piece_bytes_ > 0 ? 2 : 1);
   const double shared = 2 * lines * static_cast<double>(kLineBytes) * memories.slowest_seconds_per_byte();
-  return way + far * apart - saved + shared + w.waited_hinted + w.loaded +
+  const double outside = way + far * apart + shared + w.waited_hinted + w.loaded;
+  if (outside + w.inside - std::max(most, 0.0) >= bound) return outside + w.inside;
+  return outside - most * part_hinted(memories, outside_ + again_around_, full_iterations_ * (stages_ + 1)) +
          inside_seconds(memories, w, kBeside * outside_ / full_iterations_);
 }
 
 GroupTotal GroupCost::with_far(GroupTotal out, Far far, const CostModel& model, const MemoryCosts& memories,
-                               const Ways& ways) const {
+                               const Ways& ways, double bound) const {
   out.far = far;
   if (far == Far::plain) return out;
   const bool non_temporal = far == Far::non_temporal;
-  out.cost.memory_seconds =
-      non_temporal ? non_temporal_seconds(model, memories, ways) : fetching_seconds(model, memories, ways);
+  bound -= out.cost.dispatch_seconds + out.cost.redundant_seconds;
+  out.cost.memory_seconds = non_temporal ? non_temporal_seconds(model, memories, ways, bound)
+                                         : fetching_seconds(model, memories, ways, bound);
   out.cost.dispatch_seconds += calls_ * kSecondsOfHints + (non_temporal ? iterations_ * model.seconds_per_call : 0);
   return out;
 }
@@ -184,7 +189,7 @@ double GroupCost::at_least(const CostModel& model, const MemoryCosts& memories) 
 }
 
 GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
-                            size_t last, Far far) const {
+                            size_t last, Far far, double bound) const {
   const StageNumbers& results = numbers.stages[last];
   Ways w{.bytes = outside_ + results.bytes};
   w.way = w.bytes * memories.seconds_per_byte(w.bytes);
@@ -206,10 +211,10 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   plain.cost.memory_seconds = w.plain_seconds();
   plain.cost.dispatch_seconds = dispatch_seconds(model);
   plain.cost.redundant_seconds = redundant_ * model.seconds_per_element;
-  if (far != Far::cheapest) return with_far(plain, far, model, memories, w);
+  if (far != Far::cheapest) return with_far(plain, far, model, memories, w, bound);
   GroupTotal out = plain;
   const auto offer = [&](Far other) {
-    const GroupTotal made = with_far(plain, other, model, memories, w);
+    const GroupTotal made = with_far(plain, other, model, memories, w, std::min(bound, out.cost.seconds()));
     if (made.cost.seconds() < out.cost.seconds()) out = made;
   };
   if ((w.far <= 0 && w.nearby * model.fetched_part_nearby <= 0) || iterations_ <= 1) return out;

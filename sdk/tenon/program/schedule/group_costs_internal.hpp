@@ -2,6 +2,7 @@
 // The model is that of auto_schedule.hpp.
 #pragma once
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include <tenon/program/schedule/auto_schedule.hpp>
@@ -142,8 +143,9 @@ class GroupCost {
   void add_redundant(double elements) { redundant_ += elements; }
   // Whether all that reads its results is in it, but for those of the last stage.
   bool is_closed(size_t last) const { return last_use_ <= last; }
+  // Where that is sure to be `bound` or more, it may be any number from there on.
   GroupTotal total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories, size_t last,
-                   Far far) const;
+                   Far far, double bound = std::numeric_limits<double>::infinity()) const;
   // No more than its total, whatever its loop does about the largest memory, and sooner known.
   double at_least(const CostModel& model, const MemoryCosts& memories) const;
   double window_bytes() const { return windows_ + largest_; }
@@ -160,11 +162,13 @@ class GroupCost {
   double pushed_out_seconds(const MemoryCosts& memories, double passed) const;
   // Of what the group alone sees, where so many bytes of others lie beside.
   double inside_seconds(const MemoryCosts& memories, const Ways& ways, double beside) const;
-  double fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
-  double non_temporal_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways) const;
+  // `bound`: as in total().
+  double fetching_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways, double bound) const;
+  double non_temporal_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& ways,
+                              double bound) const;
   // Memory and hints, and the calls that move results.
-  GroupTotal with_far(GroupTotal plain, Far far, const CostModel& model, const MemoryCosts& memories,
-                      const Ways& ways) const;
+  GroupTotal with_far(GroupTotal plain, Far far, const CostModel& model, const MemoryCosts& memories, const Ways& ways,
+                      double bound) const;
   // Of what comes from elsewhere and is read again, where all iterations read and write so many bytes outside.
   double again_seconds(const MemoryCosts& memories, double bytes) const;
 

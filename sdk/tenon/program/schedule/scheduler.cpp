@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <map>
 #include <ranges>
 
@@ -184,21 +185,31 @@ void Scheduler::extend(OpenGroups& kind, size_t last, Cuts& cuts) const {
 }
 
 void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const {
+  const StageNumbers& n = numbers_.stages[last];
   const bool ends = can_own(kind.strips, last);
-  const Far asked =
-      kind.far == Far::non_temporal && !numbers_.stages[last].may_be_non_temporal(last) ? Far::fetched : kind.far;
-  const bool gives_up = kind.groups.size() > kMostOpen;
-  size_t worst = 0;
+  const Far asked = kind.far == Far::non_temporal && !n.may_be_non_temporal(last) ? Far::fetched : kind.far;
+  const auto workers = static_cast<double>(model_.workers);
+  const auto shared_by_all = [part = 1 / workers](double seconds) { return seconds * part; };
+  // Whoever cuts here reads the stage's results once more, and else pays what a group across the cut does: one that
+  // already costs so much more than the cheapest way to here is of no use.
+  const double read_anew = n.bytes * memories_.slowest_seconds_per_byte();
+  constexpr double kAny = std::numeric_limits<double>::infinity();
+  const bool too_many = kind.groups.size() > kMostOpen;
+  size_t kept = 0, worst = 0;
   double most = 0;
   for (size_t i = 0; i < kind.groups.size(); ++i) {
-    const auto& [group, before] = kind.groups[i];
+    const bool closed = kind.groups[i].first.is_closed(last);
+    const double least =
+        closed ? kind.groups[i].second + shared_by_all(kind.groups[i].first.at_least(model_, memories_)) : 0;
+    if (closed && least > cuts.cost[last + 1] + read_anew) continue;
+    if (kept != i) kind.groups[kept] = std::move(kind.groups[i]);
+    const auto& [group, before] = kind.groups[kept++];
     const auto is_dearer = [&](double seconds) { return before + seconds >= cuts.cost[last + 1]; };
-    const auto shared_by_all = [&](double seconds) { return seconds / static_cast<double>(model_.workers); };
-    const bool may_end = ends && group.first() != last && group.is_closed(last) &&
-                         (gives_up || !is_dearer(shared_by_all(group.at_least(model_, memories_))));
-    if (!may_end && !gives_up) continue;
-    const auto [serial, far] = group.total(numbers_, model_, memories_, last, asked);
-    if (before + serial.seconds() > most) worst = i, most = before + serial.seconds();
+    const bool may_end = ends && closed && group.first() != last && (too_many || least < cuts.cost[last + 1]);
+    if (!may_end && !too_many) continue;
+    const double bound = too_many ? kAny : (cuts.cost[last + 1] - before) * workers;
+    const auto [serial, far] = group.total(numbers_, model_, memories_, last, asked, bound);
+    if (before + serial.seconds() > most) worst = kept - 1, most = before + serial.seconds();
     if (!may_end || is_dearer(shared_by_all(serial.seconds()))) continue;
     const Bands bands = bands_of(group.first(), last, kind.strips);
     const PredictedCost cost = shared(serial, group.first(), last, bands);
@@ -206,7 +217,8 @@ void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const
     cuts.cost[last + 1] = before + cost.seconds();
     cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), far, bands};
   }
-  if (gives_up) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
+  kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(kept), kind.groups.end());
+  if (kept > kMostOpen) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
 }
 
 bool Scheduler::keeps_rows(const Strips& strips, size_t at) const {
