@@ -372,6 +372,27 @@ TEST(ScheduleCosts, LoadsDoNotHideAllThatMoves) {
   EXPECT_NEAR(slower - slow - again, 0.2 * other, 0.02 * other);
 }
 
+// While loads from L1 take longer than what moves through windows, the next whole rows come by themselves, but for a
+// fifth; nothing does where loads are faster, and no pieces of rows do.
+TEST(ScheduleCosts, LoadsHideTheWayOfWholeRows) {
+  const auto part_seen = [](double first, const std::vector<LoopOver>& loops) {
+    const auto seconds = [&](double main_memory) {
+      Blurs b = blurs(3);
+      b.last.loops(loops);
+      CostModel model = CostModel::host();
+      model.memories.front().bytes_per_second = first;
+      model.memories.back().bytes_per_second = main_memory;
+      return predict_cost(b.p, {b.source}, {b.result}, sizes(4096), model)->memory_seconds;
+    };
+    const double way = (4096.0 * 4096 + 4096 * (4096 + 6)) * sizeof(int32_t) / 10e9;
+    return (seconds(10e9) - seconds(1e18)) / way;
+  };
+  const std::vector<LoopOver> rows{{y, 2}}, tiles{{x, 512}, {y, 2}};
+  EXPECT_NEAR(part_seen(1e9, rows), 0.2, 1e-3);
+  EXPECT_NEAR(part_seen(1e15, rows), 1, 1e-3);
+  EXPECT_NEAR(part_seen(1e9, tiles), 1, 1e-3);
+}
+
 // Tiles along rows cost something for each piece of a row of a stage; columns and whole rows have no such pieces.
 TEST(ScheduleCosts, PiecesOfRowsInTilesAreCounted) {
   const auto more = [](const std::vector<LoopOver>& loops) {

@@ -23,26 +23,27 @@
 //     + elements computed again, where the author keeps no window of them * compute
 // Where nothing is kept, an iteration's results stay in the smallest memory, and what it reads from the largest is
 // fetched ahead, the first two terms go on at the same time: the larger counts, as far as it is the largest that has
-// it. In strips the first stage only reads from the largest memory and the last one only writes to it, which may take
-// longer than passes that do both at once do. A loop may tell the machine to fetch ahead what its next iteration reads
-// from there, or from the memory before the largest, and lines that it writes: the way is another one then, part of it
-// is hidden, and pieces of columns cost what hinted pieces do. That is the less the more bytes there are hints for
-// before a call, above all where the next piece does not follow on in memory; it is for strips that fit the second
-// memory together with what is fetched, which pushes others out of the smallest one. Hints cost 3 ns before each call.
-// Results that no stage of the pipeline reads, and that no cache is sure to hold for who reads them next, may be stored
-// non-temporally: a call more in each iteration, hints for what is read alone, and more of the way is hidden. They go
-// to the largest memory, however small they are, and what is read has the others to itself. Where rows are not whole
-// lines of the caches, a line is read and written more for each piece of a row, and two down columns. What an iteration
-// makes is held by a memory that has room for it and for what its reader makes of it. Where a window stays, all windows
-// pass between two uses of a place: those of whole rows where tiles go along rows, since what the next row of tiles
-// reads is kept of all of them. Up to half of a memory, or what is measured to be sure, holds what is used again, since
-// what streams by takes the rest; from there to all of it, the larger a part is lost to the next memory. Where that is
-// measured of the smallest one, results that no window is kept of find their place there lost, too, as far as what an
-// iteration reads and writes outside has pushed it out. Groups are runs of stages in order of computation; of the ways
-// to cut them, and steps that are powers of two, the cheapest is taken (dynamic programming). Loops go over the slowest
-// index; where rows are long, in tiles along them that the smallest memory holds, or down columns, if no window goes
-// across them. Of groups that may yet grow those are followed that cost least so far: time is linear in the stages
-// beyond some 30, up to which nothing is left out.
+// it. Of strips of whole rows that keep windows, the way goes on beside what loads from the smallest memory take longer
+// than what moves through the windows, but for a fifth. In strips the first stage only reads from the largest memory
+// and the last one only writes to it, which may take longer than passes that do both at once do. A loop may tell the
+// machine to fetch ahead what its next iteration reads from there, or from the memory before the largest, and lines
+// that it writes: the way is another one then, part of it is hidden, and pieces of columns cost what hinted pieces do.
+// That is the less the more bytes there are hints for before a call, above all where the next piece does not follow on
+// in memory; it is for strips that fit the second memory together with what is fetched, which pushes others out of the
+// smallest one. Hints cost 3 ns before each call. Results that no stage of the pipeline reads, and that no cache is
+// sure to hold for who reads them next, may be stored non-temporally: a call more in each iteration, hints for what is
+// read alone, and more of the way is hidden. They go to the largest memory, however small they are, and what is read
+// has the others to itself. Where rows are not whole lines of the caches, a line is read and written more for each
+// piece of a row, and two down columns. What an iteration makes is held by a memory that has room for it and for what
+// its reader makes of it. Where a window stays, all windows pass between two uses of a place: those of whole rows where
+// tiles go along rows, since what the next row of tiles reads is kept of all of them. Up to half of a memory, or what
+// is measured to be sure, holds what is used again, since what streams by takes the rest; from there to all of it, the
+// larger a part is lost to the next memory. Where that is measured of the smallest one, results that no window is kept
+// of find their place there lost, too, as far as what an iteration reads and writes outside has pushed it out. Groups
+// are runs of stages in order of computation; of the ways to cut them, and steps that are powers of two, the cheapest
+// is taken (dynamic programming). Loops go over the slowest index; where rows are long, in tiles along them that the
+// smallest memory holds, or down columns, if no window goes across them. Of groups that may yet grow those are followed
+// that cost least so far: time is linear in the stages beyond some 30, up to which nothing is left out.
 //
 // With several workers each group goes over bands of its last stage's slowest index, one for each worker, in the same
 // strips. Its terms are then shared by the workers, but for what the largest memory has to move, which is as fast as it

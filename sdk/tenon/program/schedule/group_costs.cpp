@@ -122,13 +122,17 @@ double GroupCost::pushed_out_seconds(const MemoryCosts& memories, double passed)
   return full_iterations_ * largest_ * (memories.seconds_per_byte(held + passed) - memories.seconds_per_byte(held));
 }
 
+double GroupCost::moved_seconds(const MemoryCosts& memories, double between_uses) const {
+  return through_windows_ * memories.seconds_per_byte(between_uses) + fresh_seconds_;
+}
+
 double GroupCost::inside_seconds(const MemoryCosts& memories, const Ways& w, double beside) const {
   double slower = 1;
   if (beside > 0 && seconds_ > 0) {
     const double between = beside * std::min(kCallsBetween / stages_, 1.0);
     slower = memories.seconds_per_byte(largest_ + between) / memories.seconds_per_byte(largest_);
   }
-  const double moved = through_windows_ * memories.seconds_per_byte(w.between_uses + beside) + fresh_seconds_;
+  const double moved = moved_seconds(memories, w.between_uses + beside);
   return slower * seconds_ + w.lost + std::max(moved, least_seconds_) + kNotBeside * std::min(moved, least_seconds_);
 }
 
@@ -203,6 +207,11 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   if (turns_ == 0 && memories.is_in_smallest(largest_))
     w.hidden = part_ahead(outside_ / full_iterations_, model.ahead_bytes) *
                (kApartHidden * w.apart + model.ahead_part * std::min(w.way, w.inside));
+  // Where loads from the smallest memory take longer than what moves through windows, the machine has that time to
+  // fetch the next whole rows by itself.
+  if (turns_ > 0 && piece_bytes_ == 0 && !goes_along_rows_)
+    w.hidden =
+        (1 - kNotBeside) * std::min(w.way, std::max(least_seconds_ - moved_seconds(memories, w.between_uses), 0.0));
   w.waited = piece_bytes_ > 0 ? kWaited * outside_ / piece_bytes_ * memories.latency_seconds(w.bytes) : 0;
   w.waited_hinted =
       piece_bytes_ > 0 ? (w.far + w.nearby) * outside_ / piece_bytes_ * model.seconds_per_hinted_piece : 0;

@@ -160,6 +160,8 @@ class GroupCost {
   struct Ways;
   // More, of what is handed on at once where so many bytes pass in an iteration.
   double pushed_out_seconds(const MemoryCosts& memories, double passed) const;
+  // Of what windows are kept of, where so many bytes lie between two uses of a place.
+  double moved_seconds(const MemoryCosts& memories, double between_uses) const;
   // Of what the group alone sees, where so many bytes of others lie beside.
   double inside_seconds(const MemoryCosts& memories, const Ways& ways, double beside) const;
   // `bound`: as in total().
