@@ -23,9 +23,12 @@ using detail::seconds_of;
 
 constexpr std::string_view kScheduleMagic = "tenon-schedule 1";
 constexpr uint32_t kOrderSeed = 1;
-// Those that take more than so many times what the fastest does run no more: the more runs there are, the less a run
-// that was disturbed counts in their medians.
-double hopeless_after(int round) { return round < 1 ? 1.5 : round < 4 ? 1.2 : round < 9 ? 1.1 : 1.05; }
+// The first rounds are looks, short ones, at all candidates: two, in another order, since what others of the machine do
+// for some milliseconds slows down all runs of one look.
+constexpr int kLooks = 2;
+// Those whose fastest run takes more than so many times what the fastest of all does run no more: the more runs there
+// are, the less often all of them were disturbed.
+double hopeless_after(int round) { return round < kLooks ? 1.5 : round < 5 ? 1.2 : round < 10 ? 1.1 : 1.05; }
 
 SymbolValues sizes_of(const Arguments& arguments) {
   SymbolValues sizes = arguments.scalars;
@@ -82,9 +85,10 @@ class Memory {
 struct Contender {
   size_t candidate;
   BoundProgram program;
-  std::optional<double> look = {};   // what it took at a first glance, when others' lines were in the caches
-  std::vector<double> seconds = {};  // of each round since
-  double typical() const { return seconds.empty() ? *look : median(seconds); }
+  std::optional<double> least = {};  // of all rounds
+  std::vector<double> seconds = {};  // of each round behind the looks, when others' lines were in the caches
+  int rounds = 0;
+  double typical() const { return seconds.empty() ? *least : median(seconds); }
 };
 
 class Measurement {
@@ -149,20 +153,20 @@ class Measurement {
     for (int round = 0; round < options_.rounds && left.size() > 1; ++round) {
       if (round >= std::max(options_.fewest_rounds, 1) && now() - begin >= options_.seconds) break;
       std::ranges::shuffle(left, random);
-      for (Contender* c : left) TENON_OK(time(*c, memory));
-      drop_the_hopeless(left, round);
+      for (Contender* c : left) TENON_OK(time(*c, memory, round < kLooks));
+      if (round + 1 >= kLooks) drop_the_hopeless(left, round);
     }
     for (const Contender& c : contenders_)
-      if (c.look) {
+      if (c.least) {
         report_.candidates[c.candidate].seconds = c.typical();
-        report_.candidates[c.candidate].runs = 1 + static_cast<int>(c.seconds.size());
+        report_.candidates[c.candidate].runs = c.rounds;
       }
     report_.chosen = fastest_of(std::move(left))->candidate;
     return {};
   }
   static const Contender* fastest_of(std::vector<Contender*> left) {
     std::ranges::sort(left, {}, &Contender::candidate);  // the cheapest predicted first, if they take the same
-    if (!left.front()->look) return left.front();
+    if (!left.front()->least) return left.front();
     if (left.front()->seconds.empty()) return *std::ranges::min_element(left, {}, &Contender::typical);
     std::vector<std::vector<double>> seconds;
     for (const Contender* c : left) seconds.push_back(c->seconds);
@@ -209,23 +213,22 @@ class Measurement {
     if (options_.clock) return options_.clock();
     return seconds_of(options_.bind.pool ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID);
   }
-  Result<void> time(Contender& c, const Memory& memory) const {
+  Result<void> time(Contender& c, const Memory& memory, bool look) const {
     const auto run = [&]() -> Result<double> {
       const double begin = now();
       TENON_OK(memory.run(c.program));
       return now() - begin;
     };
-    TENON_TRY(seconds, detail::settled_seconds(run, c.look ? detail::kSettled : detail::kLook));
-    if (c.look)
-      c.seconds.push_back(seconds);
-    else
-      c.look = seconds;
+    TENON_TRY(seconds, detail::settled_seconds(run, look ? detail::kLook : detail::kSettled));
+    if (!look) c.seconds.push_back(seconds);
+    c.least = std::min(c.least.value_or(seconds), seconds);
+    ++c.rounds;
     return {};
   }
   static void drop_the_hopeless(std::vector<Contender*>& left, int round) {
-    const double least = (*std::ranges::min_element(left, {}, &Contender::typical))->typical();
+    const double least = *(*std::ranges::min_element(left, {}, &Contender::least))->least;
     const double most = hopeless_after(round) * least;
-    std::erase_if(left, [&](const Contender* c) { return c->typical() > most; });
+    std::erase_if(left, [&](const Contender* c) { return *c->least > most; });
   }
 
   Pipeline& pipeline_;
