@@ -30,7 +30,7 @@ struct MeasureOptions {
   double most_times = 1.6;  // candidates are predicted to take at most so many times what the cheapest does
   int rounds = 31;          // of runs, at most; those that are left after the first few are alike
   double seconds = 1;       // no round begins later than this after the first one, ...
-  int fewest_rounds = 5;    // ... but so many are run however long they take
+  int fewest_rounds = 6;    // ... but so many are run however long they take
   // Seconds since any time. Empty: what the calling thread has had of a processor; with a pool, the time of day.
   std::function<double()> clock = {};
   BindOptions bind = {};             // as the program will be bound, but for statistics
