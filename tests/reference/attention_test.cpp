@@ -10,6 +10,7 @@ namespace tenon {
 namespace {
 
 using namespace testing;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Softmax attention of one head by its formula; keep(i, j) tells what row i may see.
@@ -113,7 +114,7 @@ TEST_F(Attention, StagesOfTheScores) {
   }
 }
 
-// No shape rule is asked of an operator with regions at run time, when the extents are known.
+// Only the run knows the extents: there the shape rule is asked again, of operators with regions, too.
 TEST(FlexAttention, RefusesHeadsThatDoNotFit) {
   const auto graph = parse_graph(
       "graph @g(%q: f32[*], %k: f32[*], %v: f32[*]) -> %y {\n"
@@ -129,14 +130,17 @@ TEST(FlexAttention, RefusesHeadsThatDoNotFit) {
     return made.ok() ? str((*made)[0].tensor().dims()) : made.error().to_string();
   };
   EXPECT_EQ(run({2, 4, 3, 8}, {2, 2, 5, 8}, {2, 2, 5, 6}), "[2, 4, 3, 6]");
-  for (const auto& [q, k, v] : std::vector<std::array<Dims, 3>>{{{{2, 4, 3, 8}, {1, 2, 5, 8}, {1, 2, 5, 6}}},
-                                                                {{{2, 4, 3, 8}, {2, 2, 5, 8}, {2, 2, 4, 6}}},
-                                                                {{{2, 4, 3, 8}, {2, 2, 5, 9}, {2, 2, 5, 6}}},
-                                                                {{{2, 4, 3, 8}, {2, 3, 5, 8}, {2, 3, 5, 6}}},
-                                                                {{{2, 4, 3, 8}, {2, 0, 5, 8}, {2, 0, 5, 6}}},
-                                                                {{{2, 4, 3}, {2, 2, 5, 8}, {2, 2, 5, 6}}}}) {
-    EXPECT_THAT(run(q, k, v), HasSubstr("H a multiple of Hkv"));
-  }
+  const std::vector<std::pair<std::array<Dims, 3>, std::string>> refused = {
+      {{{{2, 4, 3, 8}, {1, 2, 5, 8}, {1, 2, 5, 6}}}, "Q has a batch of 2, K of 1, V of 1"},
+      {{{{2, 4, 3, 8}, {2, 2, 5, 8}, {2, 2, 4, 6}}}, "K has 2 heads of length 5, V 2 of length 4"},
+      {{{{2, 4, 3, 8}, {2, 2, 5, 9}, {2, 2, 5, 6}}}, "the heads of Q have 8 elements, those of K 9"},
+      {{{{2, 4, 3, 8}, {2, 3, 5, 8}, {2, 3, 5, 6}}}, "4 query heads cannot share 3 key heads"},
+      {{{{2, 4, 3, 8}, {2, 0, 5, 8}, {2, 0, 5, 6}}}, "4 query heads cannot share 0 key heads"},
+      {{{{2, 4, 3}, {2, 2, 5, 8}, {2, 2, 5, 6}}}, "must have rank 4"},
+  };
+  for (const auto& [operands, sentence] : refused)
+    EXPECT_THAT(run(operands[0], operands[1], operands[2]),
+                AllOf(HasSubstr("FlexAttention (%y)"), HasSubstr(sentence)));
 }
 
 TEST(RotaryEmbedding, TurnsPairs) {
