@@ -167,6 +167,10 @@ class Bisect(command_line.Test):
         (skipped,) = report["not_compared"]
         self.assertEqual((skipped["op"], skipped["label"]), ("RandomUniform", "dice"))
         self.assertEqual(self.report("kernel", model=dice)["operator"]["label"], "behind")
+        # Outputs in files are of another draw.
+        self.run_tenon("run", dice, "--target", "reference", "--output-dir", self.path("drawn"))
+        given = ("--data", self.path("drawn"), "--input", f"x={self.path('drawn/output_0.pb')}")
+        self.assertEqual(self.report("", *given, model=dice, expect=0)["data"], [])
         self.assertIn('not compared: RandomUniform "dice": it is random, and has no seed', self.text("", model=dice, expect=0))
 
     def test_operators_without_reference_are_named_and_the_others_compared(self):

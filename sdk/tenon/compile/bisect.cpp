@@ -2,8 +2,8 @@
 
 #include <cmath>
 #include <limits>
-#include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <tenon/compile/bisect_internal.hpp>
@@ -157,25 +157,27 @@ std::set<std::string> without_reference(const WalkedGraph& walked) {
   return names;
 }
 
-// Lines that tell operators apart whatever else the graph has, with what is printed of each.
-using Lines = std::multimap<std::string, std::string>;
-Lines lines_of(const WalkedGraph& walked) {
+// An operator, or an output, for people, and what tells it apart whatever else the graph has.
+struct Line {
+  std::string key, text;
+};
+// Of the whole graph in its order, constants behind all else.
+std::vector<Line> lines_of(const WalkedGraph& walked) {
   constexpr int64_t kShownElements = 8;
-  const PrintOptions shortened{.elide_beyond = kShownElements};
-  Lines lines;
+  std::vector<Line> lines, constants;
   for (const GraphPart& part : walked.cut.parts) {
     for (const Op& op : part.graph->body()) {
-      std::string text = print(op, shortened);
-      std::string key = text;
+      Line line;
+      line.key = line.text = print(op, {.elide_beyond = kShownElements});
       // Elided elements, and operands without names, look alike.
-      if (const Tensor* tensor = op.result_count() == 1 ? constant_of(op.result()) : nullptr)
-        key += str("#", tensor->element().is_string() ? 0 : hash_bytes({tensor->data(), tensor->bytes()}));
+      const Tensor* tensor = isa<Constant>(op) ? constant_of(op.result()) : nullptr;
+      if (tensor && !tensor->element().is_string()) line.key += str("#", hash_bytes({tensor->data(), tensor->bytes()}));
       for (const Value* operand : op.operands())
-        key += operand && operand->producer() ? str("#", operand->producer()->name(), operand->index()) : "#";
-      lines.emplace(std::move(key), std::move(text));
+        line.key += operand && operand->producer() ? str("#", operand->producer()->name(), operand->index()) : "#";
+      (tensor ? constants : lines).push_back(std::move(line));
     }
   }
-  // Numbers of slots are the parts' own.
+  // Names of outputs of several parts are the parts' own.
   if (walked.cut.parts.size() == 1) {
     const Region& body = walked.cut.parts[0].graph->body();
     for (size_t i = 0; i < body.output_count(); ++i) {
@@ -183,18 +185,21 @@ Lines lines_of(const WalkedGraph& walked) {
       const Op* producer = value ? value->producer() : nullptr;
       const std::string text =
           str("output '", body.output_name(i), "' of ", producer ? producer->describe() : "an input");
-      lines.emplace(text, text);
+      lines.push_back({text, text});
     }
   }
+  lines.insert(lines.end(), constants.begin(), constants.end());
   return lines;
 }
-std::vector<std::string> only_in(const Lines& lines, Lines others) {
+std::vector<std::string> only_in(const std::vector<Line>& lines, const std::vector<Line>& others) {
+  std::multiset<std::string_view> left;
+  for (const Line& other : others) left.insert(other.key);
   std::vector<std::string> out;
-  for (const auto& [key, text] : lines) {
-    if (const auto found = others.find(key); found != others.end())
-      others.erase(found);
+  for (const Line& line : lines) {
+    if (const auto found = left.find(line.key); found != left.end())
+      left.erase(found);
     else
-      out.push_back(text);
+      out.push_back(line.text);
   }
   return out;
 }
@@ -320,7 +325,7 @@ class Bisection {
                              .difference = std::move(last.difference)};
     TENON_TRY(before, walk_.run(model_.clone(), step - 1));
     TENON_TRY(after, walk_.run(model_.clone(), step));
-    const Lines old_lines = lines_of(before), new_lines = lines_of(after);
+    const std::vector<Line> old_lines = lines_of(before), new_lines = lines_of(after);
     report_.pass->before = only_in(old_lines, new_lines);
     report_.pass->after = only_in(new_lines, old_lines);
     return {};
@@ -357,6 +362,7 @@ Result<BisectReport> bisect(const Graph& model, std::span<const Datum> inputs, T
   TENON_TRY(compiled, compile(graph.clone(), registry, traced));
   const auto got = compiled->run(settled.inputs, {&parallel, nullptr});
   TENON_TRY(report, Bisection(graph, settled.inputs, walk, options, parallel).run(got));
+  report.random = !settled.ops.empty();
   report.not_compared.insert(report.not_compared.begin(), settled.ops.begin(), settled.ops.end());
   return report;
 }

@@ -79,6 +79,7 @@ struct BisectReport {
   int64_t reference_runs = 0, target_runs = 0;  // of whole graphs
   int64_t operators_compared = 0;
   std::vector<Datum> oracle;                 // outputs; empty when the reference cannot run the model
+  bool random = false;                       // they are of one draw
   std::vector<ValueDifference> differences;  // of outputs on the target
   std::string error;                         // of the run on the target
   std::optional<WrongPass> pass;
