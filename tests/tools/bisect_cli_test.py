@@ -81,6 +81,12 @@ class Bisect(command_line.Test):
         self.assertEqual((found["pass"], found["phase"], found["preparation"]), ("drop-negs", "preparation of board", True))
         self.assertIn("--prepared compares with the graph that they make", self.text("prepare"))
         self.assertTrue(self.report("prepare", "--prepared", expect=0)["agrees"])
+        # What is wrong behind the preparation is found with it only.
+        self.assertEqual(self.report("prepare,sines")["pass"]["pass"], "drop-negs")
+        report = self.report("prepare,sines", "--prepared")
+        self.assertEqual((report["pass"]["pass"], report["pass"]["phase"], report["pass"]["run"]),
+                         ("turn-sines", "memory allocation of board", report["runs"]))
+        self.assertEqual(self.report("prepare,kernel", "--prepared")["operator"]["label"], "first")
 
     def test_a_pass_that_breaks_the_graph_is_named(self):
         message = self.report("broken")["message"]
