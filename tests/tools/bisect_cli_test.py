@@ -86,6 +86,8 @@ class Bisect(command_line.Test):
         report = self.report("prepare,sines", "--prepared")
         self.assertEqual((report["pass"]["pass"], report["pass"]["phase"], report["pass"]["run"]),
                          ("turn-sines", "memory allocation of board", report["runs"]))
+        # The model, the prepared graph, the one behind all runs, then halves of the runs behind the preparation.
+        self.assertLessEqual(report["executions"]["reference"], 3 + math.ceil(math.log2(IDLE + 2)))
         self.assertEqual(self.report("prepare,kernel", "--prepared")["operator"]["label"], "first")
 
     def test_a_pass_that_breaks_the_graph_is_named(self):
