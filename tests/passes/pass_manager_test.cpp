@@ -267,6 +267,21 @@ TEST_F(PassManagerTest, LimitCountsEveryRunOfTurns) {
   }
 }
 
+TEST(FirstBadStep, HalvesUntilGoodMeetsBad) {
+  for (const int64_t wanted : {3, 4, 17, 38, 40}) {
+    int asked = 0;
+    const auto found = first_bad_step(2, 40, [&](int64_t steps) -> Result<bool> {
+      EXPECT_TRUE(steps > 2 && steps < 40) << "the ends are known";
+      ++asked;
+      return steps < wanted;
+    });
+    EXPECT_EQ(*found, wanted);
+    EXPECT_LE(asked, 6);
+  }
+  const auto failed = first_bad_step(0, 9, [](int64_t) -> Result<bool> { return error(Code::io, "no paper"); });
+  EXPECT_EQ(failed.error().message(), "no paper");
+}
+
 TEST_F(PassManagerTest, BisectFindsThePassThatSpoilsTheResult) {
   const auto rename = [](std::string name, std::string to) {
     return Pass{.name = std::move(name), .contract = "", .run = [to](Graph& graph) -> Result<Change> {

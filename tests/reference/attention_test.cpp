@@ -10,6 +10,7 @@ namespace tenon {
 namespace {
 
 using namespace testing;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // Softmax attention of one head by its formula; keep(i, j) tells what row i may see.
@@ -113,29 +114,35 @@ TEST_F(Attention, StagesOfTheScores) {
   }
 }
 
-// No shape rule is asked of an operator with regions at run time, when the extents are known.
+// Only the run knows the extents: there the shape rule is asked again, of operators with regions, too, and of values in
+// layouts.
 TEST(FlexAttention, RefusesHeadsThatDoNotFit) {
-  const auto graph = parse_graph(
-      "graph @g(%q: f32[*], %k: f32[*], %v: f32[*]) -> %y {\n"
-      "  %y = ai.onnx.preview.FlexAttention %q, %k, %v ((%s: f32[*]) -> %s {}, (%p: f32[*]) -> %p {}) : f32[*]\n}\n",
-      "test");
-  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
-  const auto interpreter = Interpreter::prepare(**graph);
-  ASSERT_TRUE(interpreter.ok()) << interpreter.error().to_string();
-  const auto run = [&](Dims q, Dims k, Dims v) {
-    const auto made =
-        (*interpreter)
-            ->run(std::vector<Datum>{iota(kF32, std::move(q)), iota(kF32, std::move(k)), iota(kF32, std::move(v))});
-    return made.ok() ? str((*made)[0].tensor().dims()) : made.error().to_string();
+  const std::vector<std::pair<std::array<Dims, 3>, std::string>> refused = {
+      {{{{2, 4, 3, 8}, {1, 2, 5, 8}, {1, 2, 5, 6}}}, "Q has a batch of 2, K of 1, V of 1"},
+      {{{{2, 4, 3, 8}, {2, 2, 5, 8}, {2, 2, 4, 6}}}, "K has 2 heads of length 5, V 2 of length 4"},
+      {{{{2, 4, 3, 8}, {2, 2, 5, 9}, {2, 2, 5, 6}}}, "the heads of Q have 8 elements, those of K 9"},
+      {{{{2, 4, 3, 8}, {2, 3, 5, 8}, {2, 3, 5, 6}}}, "4 query heads cannot share 3 key heads"},
+      {{{{2, 4, 3, 8}, {2, 0, 5, 8}, {2, 0, 5, 6}}}, "4 query heads cannot share 0 key heads"},
+      {{{{2, 4, 3}, {2, 2, 5, 8}, {2, 2, 5, 6}}}, "must have rank 4"},
   };
-  EXPECT_EQ(run({2, 4, 3, 8}, {2, 2, 5, 8}, {2, 2, 5, 6}), "[2, 4, 3, 6]");
-  for (const auto& [q, k, v] : std::vector<std::array<Dims, 3>>{{{{2, 4, 3, 8}, {1, 2, 5, 8}, {1, 2, 5, 6}}},
-                                                                {{{2, 4, 3, 8}, {2, 2, 5, 8}, {2, 2, 4, 6}}},
-                                                                {{{2, 4, 3, 8}, {2, 2, 5, 9}, {2, 2, 5, 6}}},
-                                                                {{{2, 4, 3, 8}, {2, 3, 5, 8}, {2, 3, 5, 6}}},
-                                                                {{{2, 4, 3, 8}, {2, 0, 5, 8}, {2, 0, 5, 6}}},
-                                                                {{{2, 4, 3}, {2, 2, 5, 8}, {2, 2, 5, 6}}}}) {
-    EXPECT_THAT(run(q, k, v), HasSubstr("H a multiple of Hkv"));
+  for (const bool laid_out : {false, true}) {
+    const auto graph = parse_graph(
+        str("graph @g(%q: f32[*], %k: f32[", laid_out ? "B,H,S,D] in \"NHWC\"" : "*]", ", %v: f32[*]) -> %y {\n",
+            "  %y = ai.onnx.preview.FlexAttention %q, %k, %v ((%s: f32[*]) -> %s {}, (%p: f32[*]) -> %p {}) : f32[*]\n",
+            "}\n"),
+        "test");
+    ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+    const auto interpreter = Interpreter::prepare(**graph);
+    ASSERT_TRUE(interpreter.ok()) << interpreter.error().to_string();
+    const auto run = [&](const std::array<Dims, 3>& dims) {
+      std::vector<Datum> inputs;
+      for (const Dims& input : dims) inputs.emplace_back(iota(kF32, input));
+      const auto made = (*interpreter)->run(inputs);
+      return made.ok() ? str((*made)[0].tensor().dims()) : made.error().to_string();
+    };
+    EXPECT_EQ(run({{{2, 4, 3, 8}, {2, 2, 5, 8}, {2, 2, 5, 6}}}), "[2, 4, 3, 6]");
+    for (const auto& [operands, sentence] : refused)
+      EXPECT_THAT(run(operands), AllOf(HasSubstr("FlexAttention (%y)"), HasSubstr(sentence))) << laid_out;
   }
 }
 

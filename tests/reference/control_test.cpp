@@ -122,5 +122,20 @@ TEST(ControlEvaluator, ScanOfRunningSums) {
   EXPECT_EQ(y[1].tensor().dims(), (Dims{0, 2}));
 }
 
+// The shape rule is asked with the extents of the run.
+TEST(ControlEvaluator, ScanInputsHaveAsManySlices) {
+  const auto sums = [](const Tensor& x, const Tensor& y) {
+    return run(
+        "(%x: f32[N], %w: f32[M]) -> %y { %y = Scan %x, %w {num_scan_inputs = 2} "
+        "((%a: f32[], %b: f32[]) -> %c { %c = Add %a, %b }) }",
+        {x, y});
+  };
+  EXPECT_TRUE(sums(floats({1, 2}), floats({3, 4}))[0].tensor().identical(floats({4, 6})));
+  EXPECT_THAT(refusal(sums(floats({1, 2}), floats({3, 4, 5}))),
+              HasSubstr("scan input 1 of Scan (%y) has 3 slices, those before it 2"));
+  EXPECT_THAT(refusal(sums(floats({1, 2, 3}), floats({3, 4}))),
+              HasSubstr("scan input 1 of Scan (%y) has 2 slices, those before it 3"));
+}
+
 }  // namespace
 }  // namespace tenon

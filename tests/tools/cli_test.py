@@ -1,13 +1,12 @@
 """The command-line program as scripts see it: output, JSON, exit codes. TENON names the program."""
-import json
 import os
-import struct
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
-TENON = os.environ["TENON"]
+import command_line
+from command_line import DONE, FAILED, TENON, USAGE, npy
+
 NET = """graph @net(%x: f32[N,2]) -> (%y, sum: %s) {
   %k = Constant {value = dense<f32[2]: 1.0, -1.0>}
   %m = Mul %x, %k "scale"
@@ -16,16 +15,6 @@ NET = """graph @net(%x: f32[N,2]) -> (%y, sum: %s) {
   %s = Add %y, %i
 }
 """
-DONE, FAILED, USAGE = 0, 1, 2
-
-
-def npy(path, shape, values):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % "".join(f"{d}," for d in shape)
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
-    Path(path).write_bytes(data + struct.pack(f"<{len(values)}f", *values))
-
-
 # Two convolutions with a residual between them, and a classifier.
 IMAGES = """graph @images(%x: f32[1,2,4,4]) -> %y {
   %w = Constant {value = dense<f32[2,2,1,1]: 1.0, 0.5, -0.25, 2.0>}
@@ -42,25 +31,11 @@ IMAGES = """graph @images(%x: f32[1,2,4,4]) -> %y {
 """
 
 
-class CommandLine(unittest.TestCase):
+class CommandLine(command_line.Test):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        super().setUp()
         self.net = self.path("net.tir")
         Path(self.net).write_text(NET)
-
-    def path(self, name):
-        return str(Path(self.folder.name) / name)
-
-    def run_tenon(self, *words, expect=DONE, stdin="", **env):
-        done = subprocess.run([TENON, *map(str, words)], input=stdin, capture_output=True, text=True, timeout=120,
-                              env={**os.environ, **env})
-        self.assertEqual(done.returncode, expect, f"{words}\n{done.stdout}\n{done.stderr}")
-        return done
-
-    def json(self, *words, expect=DONE, **env):
-        done = self.run_tenon(*words, "--json", expect=expect, **env)
-        return json.loads(done.stdout)  # fails when anything else stands on standard output
 
     def test_usage_errors_exit_with_2(self):
         for words in ([], ["nonsense"], ["run"], ["run", self.net, "--threads", "many"], ["run", self.net, "--runs", "0"],

@@ -24,7 +24,7 @@ Result<void> bench(const ModelOptions& options, int runs, uint64_t seed, Session
   const auto begin = std::chrono::steady_clock::now();
   TENON_TRY(model, options.load(session));
   const double compile_ms = milliseconds_since(begin);
-  TENON_TRY(inputs, seeded_inputs(*model, options, seed));
+  TENON_TRY(inputs, seeded_inputs(model->inputs(), options, seed));
   ThreadPool pool(options.threads);
   // Once unmeasured: caches, page faults, the arena, the outputs.
   std::vector<Datum> outputs(model->outputs().size());

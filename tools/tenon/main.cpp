@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   add_run(app, session, exit_code);
   add_conformance(app, session, exit_code);
   add_bench(app, session, exit_code);
+  add_bisect(app, session, exit_code);
   add_opt(app, session, exit_code);
   add_compile(app, session, exit_code);
   add_emit(app, session, exit_code);

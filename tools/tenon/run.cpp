@@ -2,7 +2,6 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <numeric>
 #include <optional>
 
@@ -18,63 +17,18 @@
 namespace tenon::cli {
 namespace {
 
-constexpr double kMostTolerance = 1e30;
-
 struct RunCommand {
   ModelOptions model;
-  std::string data, output_dir, shadow;
-  std::vector<std::string> inputs;
-  double rtol = -1, atol = -1;
+  InputOptions inputs;
+  ToleranceOptions tolerance;
+  std::string output_dir, shadow;
   int top = 0, repeats = 1;
   std::optional<int> warm_up;  // unmeasured runs; else one before statistics
-  uint64_t seed = 1;
   bool stats = false;
 };
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-// Inputs from --input, then from --data, then seeded.
-Result<std::vector<Datum>> gather_inputs(const RunCommand& command, const CompiledModel& model, const TestData& data) {
-  std::map<std::string, std::string> files;
-  for (const std::string& text : command.inputs) {
-    const auto equals = text.find('=');
-    if (equals == std::string::npos) return error(Code::invalid_argument, "--input '", text, "' should be NAME=FILE");
-    if (!files.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
-      return error(Code::invalid_argument, "--input gives two files to '", text.substr(0, equals), "'");
-  }
-  std::vector<Datum> inputs;
-  std::vector<size_t> missing;
-  for (size_t i = 0; i < model.inputs().size(); ++i) {
-    const ValueInfo& info = model.inputs()[i];
-    if (const auto file = files.find(info.name); file != files.end()) {
-      TENON_TRY(value, read_value(file->second, info.type), "input '", info.name, "'");
-      inputs.push_back(std::move(value));
-      files.erase(file);
-    } else if (const auto found = data.inputs.find(i); found != data.inputs.end()) {
-      inputs.push_back(found->second);
-    } else {
-      inputs.emplace_back();
-      if (!info.type.is_optional()) missing.push_back(i);
-    }
-  }
-  if (!files.empty()) {
-    std::vector<std::string> names;
-    for (const ValueInfo& info : model.inputs()) names.push_back(info.name);
-    return error(Code::not_found, "--input names '", files.begin()->first, "'; the model's inputs are ", names);
-  }
-  if (!missing.empty() && command.data.empty() && command.inputs.empty())
-    return seeded_inputs(model, command.model, command.seed);
-  if (!missing.empty()) {
-    const std::string& name = model.inputs()[missing[0]].name;
-    return error(Code::not_found, "no value is given for input '", name, "': there is no --input ", name, "=FILE",
-                 command.data.empty() ? "" : str(", and no ", command.data, "/input_", missing[0], ".pb"));
-  }
-  if (!command.model.dims.empty() && !model.inputs().empty())
-    return error(Code::invalid_argument, "--dim '", command.model.dims[0],
-                 "' is of seeded inputs, and all inputs are given: leave it out");
-  return inputs;
 }
 
 Json describe(const ValueInfo& info, const Datum& value) {
@@ -137,18 +91,6 @@ Result<void> write_outputs(const std::string& folder, const CompiledModel& model
   return {};
 }
 
-Tolerance tolerance_of(const RunCommand& command) {
-  Tolerance tolerance;
-  if (command.rtol >= 0) tolerance.rtol = command.rtol;
-  if (command.atol >= 0) tolerance.atol = command.atol;
-  return tolerance;
-}
-
-// Whole networks are judged by max|a-b| / max|b| as well: single elements near zero say little there.
-bool acceptable(const Comparison& comparison, const RunCommand& command) {
-  return comparison.equal || (command.rtol < 0 && command.atol < 0 && comparison.relative_max <= 1e-3);
-}
-
 // Element by element and as a whole, in a document and as a sentence.
 struct Verdict {
   Comparison comparison;
@@ -164,8 +106,8 @@ struct Verdict {
   }
 };
 Verdict judge(const Datum& value, const Datum& expected, const RunCommand& command) {
-  Verdict verdict{compare(value, expected, tolerance_of(command))};
-  verdict.ok = acceptable(verdict.comparison, command);
+  Verdict verdict{compare(value, expected, command.tolerance.elements())};
+  verdict.ok = verdict.comparison.equal || verdict.comparison.relative_max <= command.tolerance.relative_max();
   return verdict;
 }
 
@@ -279,7 +221,7 @@ bool say_outputs(const RunCommand& command, const CompiledModel& model, const st
       const Verdict verdict = judge(outputs[i], expected->second, command);
       good = good && verdict.ok;
       verdict.add_to(entry);
-      session.say(str("  against ", command.data, ": ", verdict.to_string()));
+      session.say(str("  against ", command.inputs.data, ": ", verdict.to_string()));
     }
     document["outputs"].push_back(std::move(entry));
   }
@@ -355,12 +297,8 @@ Result<bool> run(const RunCommand& command, Session& session) {
   TENON_TRY(model, command.model.load(session, &preparations));
   const double compile_ms = milliseconds_since(begin);
   TENON_TRY(shadow, open_shadow(command, preparations, session));
-  TestData data;
-  if (!command.data.empty()) {
-    TENON_TRY(read, read_test_folder(command.data, *model));
-    data = std::move(read);
-  }
-  TENON_TRY(inputs, gather_inputs(command, *model, data));
+  TENON_TRY(data, command.inputs.read_data(model->inputs(), model->outputs()));
+  TENON_TRY(inputs, command.inputs.gather(command.model, model->inputs(), data));
   ThreadPool pool(command.model.threads);
   TENON_TRY(runs, repeat_runs(command, *model, shadow, inputs, pool));
 
@@ -390,23 +328,15 @@ void add_run(CLI::App& app, Session& session, int& exit_code) {
   auto options = std::make_shared<RunCommand>();
   options->model.add_to(*command);
   options->model.add_dims_to(*command);
-  command->add_option("--data", options->data, "A folder with input_0.pb ... and output_0.pb ...")
-      ->type_name("DIR")
-      ->check(file_name());
-  command->add_option("--input", options->inputs, "NAME=FILE: an input from a .pb or .npy file")
-      ->type_name("NAME=FILE");
+  options->inputs.add_to(*command);
   command->add_option("--output-dir", options->output_dir, "Write the outputs here as output_N.pb")
       ->type_name("DIR")
       ->check(file_name());
-  command->add_option("--rtol", options->rtol, "Relative tolerance of comparisons (default 1e-3)")
-      ->check(number_in(0, kMostTolerance));
-  command->add_option("--atol", options->atol, "Absolute tolerance of comparisons (default 1e-7)")
-      ->check(number_in(0, kMostTolerance));
+  options->tolerance.add_to(*command);
   command->add_option("--shadow", options->shadow, "TARGET:PERCENT%: repeat that share of runs there and compare");
   command->add_option("--runs", options->repeats, "How often to run")->check(CLI::Range(1, 1000000));
   command->add_option("--warm-up", options->warm_up, "Unmeasured runs before; 1 with --stats, else 0")
       ->check(CLI::Range(0, 1000000));
-  command->add_option("--seed", options->seed, "Seed of the inputs that are made when none are given")->check(seed());
   command->add_option("--top", options->top, "Print the largest N classes of the first output")
       ->check(CLI::Range(0, 1000));
   command->add_flag("--stats", options->stats, "Time by operator, generated kernels, memory and layouts");

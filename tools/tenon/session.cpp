@@ -204,10 +204,10 @@ Result<Tensor> seeded_tensor(ElementType element, Dims dims, std::mt19937_64& ra
 }
 
 // Of all symbols in shapes of inputs: what --dim says, else 1.
-Result<SymbolValues> symbols_of_inputs(const CompiledModel& model, const ModelOptions& options) {
+Result<SymbolValues> symbols_of_inputs(const std::vector<ValueInfo>& inputs, const ModelOptions& options) {
   SymbolValues values;
   std::vector<std::string> names;
-  for (const ValueInfo& input : model.inputs()) {
+  for (const ValueInfo& input : inputs) {
     if (!input.type.is_tensor() || !input.type.shape().ranked()) continue;
     for (const Dim& dim : input.type.shape().dims())
       for (const std::string& symbol : dim.known() ? dim.expr().symbols() : std::vector<std::string>())
@@ -225,11 +225,12 @@ Result<SymbolValues> symbols_of_inputs(const CompiledModel& model, const ModelOp
 
 }  // namespace
 
-Result<std::vector<Datum>> seeded_inputs(const CompiledModel& model, const ModelOptions& options, uint64_t seed) {
-  TENON_TRY(values, symbols_of_inputs(model, options));
+Result<std::vector<Datum>> seeded_inputs(const std::vector<ValueInfo>& inputs, const ModelOptions& options,
+                                         uint64_t seed) {
+  TENON_TRY(symbols, symbols_of_inputs(inputs, options));
   std::mt19937_64 random(seed);
-  std::vector<Datum> inputs;
-  for (const ValueInfo& input : model.inputs()) {
+  std::vector<Datum> values;
+  for (const ValueInfo& input : inputs) {
     if (!input.type.is_tensor() || !input.type.shape().ranked() || input.type.element().is_complex()) {
       return error(Code::unsupported, "no seeded value for input '", input.name, "' of type ", input.type,
                    "; give it with --input or --data");
@@ -238,15 +239,15 @@ Result<std::vector<Datum>> seeded_inputs(const CompiledModel& model, const Model
     for (const Dim& dim : input.type.shape().dims()) {
       int64_t extent = 1;
       if (dim.known()) {
-        TENON_TRY(value, dim.expr().evaluate(values), "dim ", dim, " of input '", input.name, "'");
+        TENON_TRY(value, dim.expr().evaluate(symbols), "dim ", dim, " of input '", input.name, "'");
         extent = value;
       }
       dims.push_back(extent);
     }
     TENON_TRY(tensor, seeded_tensor(input.type.element(), std::move(dims), random), "input '", input.name, "'");
-    inputs.emplace_back(std::move(tensor));
+    values.emplace_back(std::move(tensor));
   }
-  return inputs;
+  return values;
 }
 
 }  // namespace tenon::cli

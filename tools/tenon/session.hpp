@@ -83,13 +83,15 @@ struct ModelOptions {
   Result<SymbolValues> dim_values() const;
 };
 
-// Seeded inputs for a model: floats uniform in [-1, 1), integers 0 or 1, booleans either, texts empty; unknown dims 1,
+// Seeded inputs of a model: floats uniform in [-1, 1), integers 0 or 1, booleans either, texts empty; unknown dims 1,
 // and symbolic ones that --dim does not name. A name that is none of them is an error.
-Result<std::vector<Datum>> seeded_inputs(const CompiledModel& model, const ModelOptions& options, uint64_t seed);
+Result<std::vector<Datum>> seeded_inputs(const std::vector<ValueInfo>& inputs, const ModelOptions& options,
+                                         uint64_t seed);
 
 // Each registers one command; `exit_code` receives what the program returns.
 void add_devices(CLI::App& app, Session& session, int& exit_code);
 void add_run(CLI::App& app, Session& session, int& exit_code);
+void add_bisect(CLI::App& app, Session& session, int& exit_code);
 void add_bench(CLI::App& app, Session& session, int& exit_code);
 void add_opt(CLI::App& app, Session& session, int& exit_code);
 void add_compile(CLI::App& app, Session& session, int& exit_code);

@@ -1,21 +1,45 @@
-// Inputs and expected outputs of a model, from files.
+// Inputs and expected outputs of a model, from files or made, and how far outputs may be from what is expected.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include <tenon/model/compiled_model.hpp>
 #include <tenon/support/result.hpp>
+#include <tenon/tensor/compare.hpp>
+
+#include "session.hpp"
 
 namespace tenon::cli {
-
-// .npy, or a protobuf file read as `type` says (.pb).
-Result<Datum> read_value(const std::string& path, const Type& type);
 
 // DIR is an ONNX test-data folder: input_0.pb ... in the order of the model's inputs, output_0.pb ... likewise.
 struct TestData {
   std::map<size_t, Datum> inputs, outputs;
 };
-Result<TestData> read_test_folder(const std::string& folder, const CompiledModel& model);
+
+// --data DIR, --input NAME=FILE, --seed N.
+struct InputOptions {
+  std::string data;
+  std::vector<std::string> files;
+  uint64_t seed = 1;
+
+  void add_to(CLI::App& command);
+  // Of --data; empty without it.
+  Result<TestData> read_data(const std::vector<ValueInfo>& inputs, const std::vector<ValueInfo>& outputs) const;
+  // Inputs from --input, then from --data, then seeded.
+  Result<std::vector<Datum>> gather(const ModelOptions& model, const std::vector<ValueInfo>& inputs,
+                                    const TestData& data) const;
+};
+
+// --rtol and --atol.
+struct ToleranceOptions {
+  double rtol = -1, atol = -1;
+
+  void add_to(CLI::App& command);
+  Tolerance elements() const;
+  // Whole networks are judged by max|a-b| / max|b| as well, when neither is given: single elements near zero say little
+  // there. This much is good; 0: they are not.
+  double relative_max() const { return rtol < 0 && atol < 0 ? 1e-3 : 0; }
+};
 
 }  // namespace tenon::cli

@@ -28,6 +28,21 @@ void for_each_read(const Op& op, const std::function<void(Value*)>& visit) {
   look(op);
 }
 
+// The operator of `body` that `op` is, or lies in.
+const Op* outermost(const Region& body, const Op& op) {
+  const Op* at = &op;
+  while (at->parent() != &body) at = at->parent()->parent();
+  return at;
+}
+
+// Is `value` of `body` read outside of `ops`?
+bool leaves(const Region& body, const Value& value, const std::unordered_set<const Op*>& ops) {
+  for (const Use* use = value.first_use(); use; use = use->next()) {
+    if (!ops.contains(outermost(body, *use->user()))) return true;
+  }
+  return false;
+}
+
 class Partitioner {
  public:
   Partitioner(const Graph& graph, const std::vector<const TargetBackend*>& backends)
@@ -36,7 +51,7 @@ class Partitioner {
   Result<Partition> run() {
     for (size_t i = 0; i < body_.input_count(); ++i) slots_[body_.input(i)] = out_.slots++;
     TENON_OK(place());
-    for (const auto& [key, ops] : groups_) TENON_OK(cut(key.second, ops));
+    for (const auto& [key, ops] : groups_) cut(key.second, ops);
     for (size_t i = 0; i < body_.output_count(); ++i) {
       Value* value = body_.output(i);
       if (value && !slots_.contains(value)) {
@@ -89,7 +104,7 @@ class Partitioner {
     size_t latest = kNobody;
     for (size_t i = 0; i < op.result_count(); ++i) {
       for (const Use* use = op.result(i)->first_use(); use; use = use->next()) {
-        const auto user = key_of_.find(outermost(*use->user()));
+        const auto user = key_of_.find(outermost(body_, *use->user()));
         if (user == key_of_.end()) continue;  // an output of the graph
         latest = std::min(latest, user->second.first - (user->second.second != key.second));
       }
@@ -100,13 +115,6 @@ class Partitioner {
       key.first = depth;
       return;
     }
-  }
-
-  // The operator of the body that `op` is, or lies in.
-  const Op* outermost(const Op& op) const {
-    const Op* at = &op;
-    while (at->parent() != &body_) at = at->parent()->parent();
-    return at;
   }
 
   Result<size_t> choose(const Op& op) {
@@ -125,54 +133,14 @@ class Partitioner {
     return error(Code::unsupported, "no target takes ", op.describe(), ":", reasons);
   }
 
-  // Is `value` read outside of `ops`?
-  bool leaves(const Value& value, const std::set<const Op*>& ops) const {
-    for (const Use* use = value.first_use(); use; use = use->next()) {
-      if (!ops.contains(outermost(*use->user()))) return true;
-    }
-    return false;
-  }
-
-  Result<void> cut(size_t target, const std::vector<Op*>& ops) {
-    const std::set<const Op*> inside(ops.begin(), ops.end());
-    GraphPart part{target, std::make_unique<Graph>(str(graph_.name(), "@", backends_[target]->name())), {}, {}};
-    part.graph->properties() = graph_.properties();
-    Region& body = part.graph->body();
-    ValueMap map;
-    std::set<std::string> names;
-    // Names are kept where they are there and free, so that reports speak of the model's values.
-    const auto name_of = [&](const Value& value, size_t slot) {
-      std::string name = value.name();
-      if (name.empty() || !names.insert(name).second) names.insert(name = str("slot", slot));
-      return name;
+  void cut(size_t target, const std::vector<Op*>& ops) {
+    const auto slot_of = [&](const Value& value) {
+      const auto [at, made] = slots_.emplace(&value, out_.slots);
+      out_.slots += made;
+      return at->second;
     };
-    for (Op* op : ops) {
-      for_each_read(*op, [&](Value* value) {
-        const Op* producer = value->producer();
-        if (map.contains(value) || value->region() != &body_ || (producer && inside.contains(producer))) return;
-        if (producer && isa<Constant>(*producer)) {
-          clone_op(*producer, body, nullptr, map);
-          return;
-        }
-        const size_t slot = slots_.at(value);
-        part.inputs.push_back(slot);
-        map[value] = body.add_input(name_of(*value, slot), value->type());
-        map[value]->set_layout(value->shared_layout());
-      });
-    }
-    for (Op* op : ops) clone_op(*op, body, nullptr, map);
-    for (Op* op : ops) {
-      for (size_t i = 0; i < op->result_count(); ++i) {
-        Value* value = op->result(i);
-        if (!leaves(*value, inside)) continue;
-        slots_[value] = out_.slots;
-        part.outputs.push_back(out_.slots);
-        body.add_output(map.at(value), name_of(*value, out_.slots));
-        ++out_.slots;
-      }
-    }
-    out_.parts.push_back(std::move(part));
-    return {};
+    CutGraph piece = cut_graph(graph_, str(graph_.name(), "@", backends_[target]->name()), ops, slot_of);
+    out_.parts.push_back({target, std::move(piece.graph), std::move(piece.inputs), std::move(piece.outputs)});
   }
 
   const Graph& graph_;
@@ -186,6 +154,45 @@ class Partitioner {
 };
 
 }  // namespace
+
+CutGraph cut_graph(const Graph& graph, std::string name, std::span<Op* const> ops,
+                   const std::function<size_t(const Value&)>& number_of) {
+  const std::unordered_set<const Op*> inside(ops.begin(), ops.end());
+  CutGraph piece{std::make_unique<Graph>(std::move(name)), {}, {}};
+  piece.graph->properties() = graph.properties();
+  Region& body = piece.graph->body();
+  ValueMap map;
+  std::set<std::string> names;
+  // Names are kept where they are there and free, so that reports speak of the model's values.
+  const auto name_of = [&](const Value& value, size_t number) {
+    std::string name = value.name();
+    if (name.empty() || !names.insert(name).second) names.insert(name = str("slot", number));
+    return name;
+  };
+  for (Op* op : ops) {
+    for_each_read(*op, [&](Value* value) {
+      const Op* producer = value->producer();
+      if (map.contains(value) || value->region() != &graph.body() || (producer && inside.contains(producer))) return;
+      if (producer && isa<Constant>(*producer)) {
+        clone_op(*producer, body, nullptr, map);
+        return;
+      }
+      piece.inputs.push_back(number_of(*value));
+      map[value] = body.add_input(name_of(*value, piece.inputs.back()), value->type());
+      map[value]->set_layout(value->shared_layout());
+    });
+  }
+  for (Op* op : ops) clone_op(*op, body, nullptr, map);
+  for (Op* op : ops) {
+    for (size_t i = 0; i < op->result_count(); ++i) {
+      Value* value = op->result(i);
+      if (!leaves(graph.body(), *value, inside)) continue;
+      piece.outputs.push_back(number_of(*value));
+      body.add_output(map.at(value), name_of(*value, piece.outputs.back()));
+    }
+  }
+  return piece;
+}
 
 Result<Partition> partition(const Graph& graph, const std::vector<const TargetBackend*>& backends) {
   return Partitioner(graph, backends).run();

@@ -1,6 +1,8 @@
 // Cuts a graph into one graph per target.
 #pragma once
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +14,16 @@
 #include <tenon/support/result.hpp>
 
 namespace tenon {
+
+// Copies of `ops`, which are of the body of `graph` and in its order, as a graph of its own. Constants that they read
+// come along; other values from around them become inputs, and results that others read outputs, by `number_of` of the
+// value: asked once for each, in their order. Values without a name of their own are called slotN after it.
+struct CutGraph {
+  std::unique_ptr<Graph> graph;
+  std::vector<size_t> inputs, outputs;  // numbers
+};
+TENON_API CutGraph cut_graph(const Graph& graph, std::string name, std::span<Op* const> ops,
+                             const std::function<size_t(const Value&)>& number_of);
 
 // A part of a graph for one target. Its graph's inputs and outputs are values of the whole, by slot.
 struct GraphPart {

@@ -264,6 +264,15 @@ std::string PassReport::to_string() const {
   return out;
 }
 
+Result<int64_t> first_bad_step(int64_t low, int64_t high, const std::function<Result<bool>(int64_t)>& good) {
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    TENON_TRY(is_good, good(middle));
+    (is_good ? low : high) = middle;
+  }
+  return high;
+}
+
 Result<BisectResult> bisect_passes(const PassManager& manager, const Graph& graph,
                                    const std::function<Result<bool>(const Graph&)>& good) {
   // What a number of runs leads to: is the result good, how many runs were there, and which pass ran last?
@@ -287,19 +296,13 @@ Result<BisectResult> bisect_passes(const PassManager& manager, const Graph& grap
     return error(Code::invalid_argument, "graph '", graph.name(), "' is wrong before any pass of '", manager.name(),
                  "' runs; look at the target or the model");
   }
-  int64_t low = 0, high = all.runs;  // good after `low` runs, bad after `high`
   std::string culprit = all.last;
-  while (high - low > 1) {
-    const int64_t middle = low + (high - low) / 2;
-    TENON_TRY(trial, attempt(middle));
-    if (trial.good) {
-      low = middle;
-    } else {
-      high = middle;
-      culprit = trial.last;
-    }
-  }
-  return BisectResult{high, culprit};
+  TENON_TRY(run, first_bad_step(0, all.runs, [&](int64_t runs) -> Result<bool> {
+              TENON_TRY(trial, attempt(runs));
+              if (!trial.good) culprit = trial.last;
+              return trial.good;
+            }));
+  return BisectResult{run, culprit};
 }
 
 }  // namespace tenon

@@ -102,6 +102,11 @@ class TENON_API PassManager {
   std::vector<int> groups_;  // per pass: it takes turns with its neighbours of the same group
 };
 
+// The first of the numbers in (low, high] of steps after which `good` is false: it is known to hold after `low` steps,
+// and not after `high`, which is more. Asks as often as halving takes, log2(high - low) rounded up. Where good and bad
+// take turns, one place where good turns bad.
+TENON_API Result<int64_t> first_bad_step(int64_t low, int64_t high, const std::function<Result<bool>(int64_t)>& good);
+
 // The first run of a pass after which `good` is false (binary search over PassOptions::limit; good(0 runs) must hold,
 // bad with all). The run's number and the pass' name.
 struct BisectResult {

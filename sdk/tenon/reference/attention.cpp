@@ -257,23 +257,11 @@ Result<Tensor> modified(EvalContext& context, size_t region, Tensor scores) {
   return in_work_type(outputs[0].tensor(), element);
 }
 
-Result<void> fit_by_heads(const Dims& q, const Dims& k, const Dims& v) {
-  const bool ranks = q.size() == 4 && k.size() == 4 && v.size() == 4;
-  if (ranks && q[0] == k[0] && k[0] == v[0] && k[1] == v[1] && k[1] > 0 && q[1] % k[1] == 0 && k[2] == v[2] &&
-      q[3] == k[3])
-    return {};
-  return error(Code::invalid_argument, "Q ", q, ", K ", k, " and V ", v,
-               " are not [B, H, L, D], [B, Hkv, S, D] and [B, Hkv, S, E] with H a multiple of Hkv");
-}
-
 Result<void> flex_attention(EvalContext& context) {
   const ElementType work = work_type(context.tensor(0).element());
   TENON_TRY(operands, attention_operands(context, work));
-  // Shape rules are not asked where an operator has regions.
-  TENON_OK(fit_by_heads(operands.q.dims(), operands.k.dims(), operands.v.dims()));
   const Heads q(operands.q.dims(), 0), k(operands.k.dims(), 0);
-  TENON_TRY(y, WorkResult::make(context, 0, work, context.tensor(0).element(),
-                                {q.batch, q.heads, q.length, operands.v.dim(3)}));
+  TENON_TRY(y, WorkResult::make(context, 0, work));
   const Heads out(y.tensor().dims(), 0);
   const int64_t area = q.length * k.length;
   TENON_TRY(scores, Tensor::allocate(work, {q.batch, q.heads, q.length, k.length}));

@@ -111,10 +111,7 @@ Result<void> scan(EvalContext& context) {
     const Tensor& input = context.tensor(carried_count + k);
     TENON_TRY(axis, normalize_axis(list_at("scan_input_axes", k), input.rank()), "attribute 'scan_input_axes'");
     axes.push_back(static_cast<size_t>(axis));
-    if (k == 0) length = input.dim(axes[0]);
-    if (input.dim(axes[k]) == length) continue;
-    return error(Code::invalid_argument, "scan input ", k, " has ", input.dim(axes[k]), " slices, those before it ",
-                 length);
+    length = input.dim(axes[k]);  // of all of them
   }
   std::vector<ScanOutput> scans(context.result_count() - carried_count);
   for (int64_t step = 0; step < length; ++step) {

@@ -11,11 +11,10 @@
 //   const EvaluatorRegistration kRegistered({{"Relu", relu}});
 //
 // Contract: operands have been verified against the definition and its shape rule with their actual types and values,
-// so an evaluator checks only what depends on data (an index out of range). Operators with regions are the exception:
-// their rule is not run for them, so their evaluators check operands themselves and say what they make, with output(i,
-// element, dims) or set_output; output(i) and result_dims(i) are errors there. An evaluator must not keep references to
-// operands, must not write to them, and must produce every result for which wants(i) holds. Several threads may run it
-// at once.
+// so an evaluator checks only what depends on data (an index out of range). Of operators with regions the rule knows
+// what the regions declare, and not what they give: what shows when they have run is made with output(i, element, dims)
+// or set_output. An evaluator must not keep references to operands, must not write to them, and must produce every
+// result for which wants(i) holds. Several threads may run it at once.
 #pragma once
 #include <initializer_list>
 #include <memory>

@@ -26,11 +26,6 @@ class WorkResult {
     TENON_TRY(out, context.output(i));
     return of(out, work);
   }
-  // With a type that only the evaluator knows.
-  static Result<WorkResult> make(EvalContext& context, size_t i, ElementType work, ElementType element, Dims dims) {
-    TENON_TRY(out, context.output(i, element, std::move(dims)));
-    return of(out, work);
-  }
   Tensor& tensor() { return work_.valid() ? work_ : *out_; }
   template <class T>
   T* data() {

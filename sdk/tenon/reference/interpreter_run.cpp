@@ -184,7 +184,7 @@ class StepContext final : public EvalContext {
 
   // The shape rule on the actual operands, unless the plan has done it.
   Result<void> check() {
-    if (step_.checked || op_->region_count() > 0) return {};
+    if (step_.checked) return {};
     TENON_TRY(types, infer_types(ActualContext(*op_, operands_)));
     types_ = std::move(types);
     return {};
@@ -242,7 +242,6 @@ class StepContext final : public EvalContext {
 
  private:
   Datum& slot(size_t i) { return runner_.memory_.slots[step_.results + i]; }
-  // Operators with regions have no rule that a run asks.
   const Type& result_type(size_t i) const {
     static const Type unknown;
     const std::vector<Type>& types = step_.checked ? step_.types : types_;

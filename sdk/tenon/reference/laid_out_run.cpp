@@ -18,7 +18,6 @@ LaidContext::LaidContext(Runner& runner, const Step& step, std::vector<Datum> op
 }
 
 Result<void> LaidContext::infer() {
-  if (op_->region_count() > 0) return {};
   TENON_TRY(types, infer_types(ActualContext(*op_, operands_)));
   types_ = std::move(types);
   return {};

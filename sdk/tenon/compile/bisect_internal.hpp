@@ -1,0 +1,37 @@
+// What the two halves of bisecting share.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenon/compile/bisect.hpp>
+#include <tenon/compile/pass_walk.hpp>
+
+namespace tenon::bisecting {
+
+// nullopt: it agrees.
+std::optional<ValueDifference> differs(const std::string& name, const Datum& got, const Datum& expected,
+                                       const BisectOptions& options);
+// Of how far a value within tolerance is off.
+ValueDifference distance(const std::string& name, const Datum& got, const Datum& expected);
+
+// Two runs on the same operands may differ.
+bool is_random(const Op& op);
+
+// The model with inputs, behind its own, in place of the results of random operators.
+struct Settled {
+  std::unique_ptr<Graph> model;  // null: there are none
+  std::vector<Datum> inputs;     // all
+  std::vector<NotCompared> ops;
+};
+Result<Settled> settle_random(const Graph& model, std::span<const Datum> inputs, ParallelFor& parallel);
+
+// Looks for the first operator that is wrong on its target and writes it, or what it found besides, to `report`.
+// `placed` and `finished` are the graph behind placement and at the end of the walk.
+Result<void> find_wrong_operator(const PassWalk& walk, const WalkedGraph& placed, const WalkedGraph& finished,
+                                 std::span<const Datum> inputs, const BisectOptions& options, ParallelFor& parallel,
+                                 BisectReport& report);
+
+}  // namespace tenon::bisecting
