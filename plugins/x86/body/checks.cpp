@@ -53,6 +53,7 @@ class Rewriter {
     find_roots();
     for (BodyNode& node : body_.nodes) {
       for (ValueId& operand : node.operands) operand = same_[index(operand)];
+      const ValueId wanted = node.result;
       take_uniform(node);
       if (node.op == kWhere) take_implied(node, all);
       const std::optional<ValueId> x = same_as(node);
@@ -60,8 +61,11 @@ class Rewriter {
         same_[index(node.result)] = *x;
       else
         simplify(node);
-      if (x && is_uniform_form(*x, node.result)) uniform_[node.result] = *x;
-      if (auto number = known_number(node)) all.push_back(*std::move(number));
+      if (x && is_uniform_form(*x, node.result)) node = spread_of(node.result, *x, node.label);
+      if (auto number = known_number(node)) {
+        all.push_back(*std::move(number));
+        node = spread_of(node.result, all.back().result, node.label);
+      }
       if (node.op == kRoundEven) rounded_[node.result] = node.operands[0];
       if (auto bound = bound_of_square(node)) all.push_back(*std::move(bound));
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
@@ -69,6 +73,8 @@ class Rewriter {
       if (fits_i32(node)) node.attributes.set("fits_i32", 1);
       if (node.op == kWhere) choices_[node.result] = all.size();
       all.push_back(std::move(node));
+      if (const ValueId made = all.back().result; made != wanted)
+        all.push_back(spread_of(wanted, uniform(same_[index(made)]), all.back().label));
     }
     body_.nodes = std::move(all);
     rounded_products_.resize(body_.values.size());
@@ -92,16 +98,34 @@ class Rewriter {
   bool is_uniform_form(ValueId x, ValueId id) const {
     return varies(x) != varies(id) && (varies(x) & ~varies(id)) == 0 && is(x, body_.values[index(id)].element);
   }
-  // What is the same for more elements than it was made for, where the result varies as before all the same.
-  void take_uniform(BodyNode& node) const {
+  // What it is, made for as few elements as may be.
+  ValueId uniform(ValueId id) const {
+    const auto found = uniform_.find(id);
+    return found == uniform_.end() ? id : found->second;
+  }
+  // Operands that are the same for more elements than they were made for. Where none varies as the result does, that is
+  // a new value, which is made for fewer.
+  void take_uniform(BodyNode& node) {
     if (snippet::is_reduction(node.op)) return;
-    std::vector<ValueId> taken(node.operands.begin(), node.operands.end());
     snippet::DimSet all = 0;
-    for (ValueId& operand : taken) {
-      if (const auto found = uniform_.find(operand); found != uniform_.end()) operand = found->second;
-      all |= varies(operand);
-    }
-    if (all == varies(node.result)) std::ranges::copy(taken, node.operands.begin());
+    for (ValueId& operand : node.operands) all |= varies(operand = uniform(operand));
+    if (node.op == kSpread) uniform_[node.result] = node.operands[0];
+    if (node.op == kSpread || all == varies(node.result)) return;
+    const ValueId wanted = std::exchange(node.result, body_.add_value({body_.values[index(node.result)].element, all}));
+    add_made(node.result, Numbers(numbers_[index(wanted)]));
+    rounded_products_[index(node.result)] = rounded_products_[index(wanted)];
+  }
+  // What is known of the newest value.
+  void add_made(ValueId id, Numbers numbers) {
+    while (same_.size() < body_.values.size()) same_.push_back(static_cast<ValueId>(same_.size()));
+    numbers_.resize(body_.values.size());
+    numbers_[index(id)] = std::move(numbers);
+    rounded_products_.resize(body_.values.size());
+  }
+  // `id` as what `x` is, for each element.
+  BodyNode spread_of(ValueId id, ValueId x, const std::string& label) {
+    uniform_[id] = x;
+    return {.op = kSpread, .attributes = {}, .operands = {x}, .result = id, .label = label};
   }
   // Of what is chosen by another condition of the same value: that of its operands which is chosen wherever it is read.
   void take_implied(BodyNode& node, const std::vector<BodyNode>& made) const {
@@ -132,9 +156,7 @@ class Rewriter {
     const Numbers alone{.low = x.low, .high = x.high};  // before `x` moves
     const ElementType lane = body_.values[index(node.result)].element;
     BodyNode made = body_.make_scalar(lane, snippet::lane_bits(lane, alone.low), node.label);
-    uniform_[node.result] = made.result;
-    numbers_.resize(body_.values.size(), {.low = -kInfinity, .high = kInfinity, .only = {made.result}});
-    numbers_.back() = alone;
+    add_made(made.result, alone);
     return made;
   }
   static bool is_number(const Numbers& x) { return x.only.empty(); }

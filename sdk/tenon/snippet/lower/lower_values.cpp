@@ -178,6 +178,7 @@ RegisterId Lowering::make_value(ValueId id, Unit unit) {
   const BodyNode& node = *maker.node;
   static const Name kScalar("Scalar"), kCount("ReducedCount");
   if (node.op == kScalar) return scalar(lane(id), *node.attributes.find("bits")->get_if<int64_t>());
+  if (node.op == kSpread) return register_of(node.operands[0], unit);
   if (node.op == kCount)
     if (const auto count = reduced_count())
       return scalar(lane(id), static_cast<int64_t>(lane_bits(lane(id), static_cast<double>(*count))));
