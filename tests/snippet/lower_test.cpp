@@ -53,6 +53,32 @@ TEST_F(Lower, ExpensiveValuesWaitInTheOutput) {
   EXPECT_EQ(exponentials, 4u + 1 + 1);  // one phase: 4 copies, a single vector, the tail
 }
 
+// Four copies of which registers hold three go by two and two, not by three and one.
+TEST_F(Lower, CopiesSideBySideGoInGroupsAlike) {
+  BodyBuilder build("product", "k");
+  const ValueId a = build.input(1), b = build.input(1), c = build.input(1);
+  build.output(build.op("Mul", {build.op("Add", {a, b}), c}));
+  const Body body = build.take();
+  options_.beside = 0;
+  const auto groups = [&](int vectors) {
+    options_.vectors = vectors;
+    const auto kernel = lower(body, options_);
+    EXPECT_TRUE(kernel.ok());
+    std::vector<int> lengths;
+    for (size_t i = 0; i < kernel->body.size() && kernel->body[i].op != "LoopEnd"; ++i) {
+      if (kernel->body[i].op != "Add") continue;
+      if (i == 0 || kernel->body[i - 1].op != "Add") lengths.push_back(0);
+      ++lengths.back();
+    }
+    if (lengths.empty()) ADD_FAILURE() << print(*kernel);
+    return lengths;
+  };
+  EXPECT_THAT(groups(12), ::testing::ElementsAre(4));
+  EXPECT_THAT(groups(9), ::testing::ElementsAre(2, 2));
+  EXPECT_THAT(groups(6), ::testing::ElementsAre(2, 2));
+  EXPECT_THAT(groups(3), ::testing::ElementsAre(1, 1, 1, 1));
+}
+
 // What varies over more than it is made of is that all the same, and nothing is loaded to know how much there is.
 TEST_F(Lower, SpreadValuesAreNoInstructions) {
   for (const std::string_view dims : {"k", "kk", "kr", "rk", "krk", "rkr"}) {

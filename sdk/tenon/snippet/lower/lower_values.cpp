@@ -82,7 +82,9 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
                     const std::vector<Access>& stores, SweepLoops* folds) {
   make_units(reads, values, stores, false, 0, unit_rows());
   const int units = unit_rows() * place_.copies;
-  const int together = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
+  const int most = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
+  // In as few groups as that allows, and these alike: two and two share checks and lines that three and one do not.
+  const int groups = (units + most - 1) / most, together = (units + groups - 1) / groups;
   // Of rows side by side, what two copies store lies in one line, which L1 takes at once as long as
   // no other line comes between (docs/performance/snippets.md); of several outputs, too, where vectors are parts of
   // lines.
