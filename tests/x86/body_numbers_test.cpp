@@ -372,6 +372,25 @@ TEST(BodyNumbersOfGraphs, MadeForFewerElements) {
   EXPECT_EQ(elements(of(folded + "%y = Add %s, %x"), "ReduceSum"), 1);
 }
 
+TEST(BodyNumbersOfGraphs, IntegersThatAreConvertedToBeCompared) {
+  const auto conversions = [](const std::string& operators) {
+    return nodes(with_fewer_checks(body_of("graph @g(%x: f32[N], %z: f32[N], %i: i32[N], %b: i8[N], %e: i8[N], %u: "
+                                           "u8[N]) -> %y {\n%k = Constant {value = dense<f32[]: 0.875>}\n%f = Cast %b "
+                                           "{to = type<f32[*]>}\n%g = Cast %e {to = type<f32[*]>}\n" +
+                                           operators + "\n}")),
+                 "Convert");
+  };
+  const std::string where = "\n%y = Where %c, %x, %z";
+  EXPECT_EQ(conversions("%c = Less %f, %k" + where), 0);
+  EXPECT_EQ(conversions("%c = GreaterOrEqual %k, %f" + where), 0);
+  EXPECT_EQ(conversions("%c = LessOrEqual %f, %g" + where), 0);
+  EXPECT_EQ(conversions("%c = LessOrEqual %f, %x" + where), 1);
+  EXPECT_EQ(conversions("%c = Equal %f, %k" + where), 1);
+  EXPECT_EQ(conversions("%c = Less %f, %k\n%y = Where %c, %f, %z"), 1) << "it is read";
+  EXPECT_EQ(conversions("%h = Cast %i {to = type<f32[*]>}\n%c = Less %h, %k" + where), 1) << "2^24 + 1 is no float";
+  EXPECT_EQ(conversions("%h = Cast %u {to = type<f32[*]>}\n%c = Less %h, %g" + where), 2) << "of two types";
+}
+
 TEST(BodyNumbersOfGraphs, RootsThatAreOnlyCompared) {
   const auto roots = [](const std::string& operators) {
     return nodes(with_fewer_checks(body_of("graph @g(%x: f32[N], %z: f32[N]) -> %y {\n%a = Abs %x\n"

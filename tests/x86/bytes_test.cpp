@@ -129,6 +129,26 @@ TEST_P(Bytes, OfOne) {
   }
 }
 
+// Of bytes that are compared as floats, with numbers that are no bytes as well, and with each other.
+TEST_P(Bytes, ComparedAsFloats) {
+  for (const char* element : {"i8", "u8"}) {
+    const ElementType type = *ElementType::parse(element);
+    Tensor x = *Tensor::zeros(type, {256}), w = *Tensor::zeros(kF32, {256});
+    for (int64_t i = 0; i < 256; ++i) x.set_int(i, i + (type == kI8 ? -128 : 0)), w.set_double(i, 0.5 * i);
+    for (const char* op : {"Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
+      for (const char* operands : {"%f, %k", "%k, %f", "%f, %g"})
+        for (const double k : {-128.5, -128.0, -127.5, -1.0, -0.5, -0.0, 0.5, 1.0, 126.5, 127.0, 127.5, 254.5, 255.0}) {
+          expect_exact(
+              str("graph @g(%x: ", element, "[256], %w: f32[256]) -> %y {\n%k = Constant {value = dense<f32[]: ", k,
+                  ">}\n%f = Cast %x {to = type<f32[*]>}\n%v = BitwiseNot %x\n%g = Cast %v {to = type<f32[*]>}\n%m = "
+                  "Neg %w\n%c = ",
+                  op, " ", operands, "\n%y = Where %c, %w, %m\n}"),
+              {Datum(x), Datum(w)});
+          if (HasFatalFailure()) return;
+        }
+  }
+}
+
 // What is one number everywhere, of the code or of a tensor, is stored as vectors of bytes.
 TEST_P(Bytes, OneNumberEverywhere) {
   std::mt19937 random(5);

@@ -54,6 +54,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   what can be but one number   a Spread of a Scalar
 //   Neg (Spread x) ...           Spread (Neg x): what is made of such alone is made for as few elements
 //   Less Sqrt x, c ... Less x, c', where nothing else reads the root of what is not below 0
+//   Less (Convert i), c ... Less i, c', where nothing else reads the floats and they are exact; alike of two integers
 //
 // what identities.hpp says, and without nodes that nothing reads then. Products that may not lose their rounding, since
 // more than a sum read them, have attribute `rounded` where that may be told no more.
