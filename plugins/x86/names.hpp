@@ -1,12 +1,13 @@
 // Operators and attributes of linear kernels that the passes look for, interned once.
 #pragma once
+#include <tenon/snippet/body/body.hpp>
 #include <tenon/snippet/linear/linear_names.hpp>
 #include <tenon/support/name.hpp>
 
 namespace tenon::x86 {
 
-using snippet::kAddParameter, snippet::kHeadLanes, snippet::kLoopBegin, snippet::kLoopEnd, snippet::kTailBegin,
-    snippet::kTailEnd;
+using snippet::kAddParameter, snippet::kHeadLanes, snippet::kLoopBegin, snippet::kLoopEnd, snippet::kSpread,
+    snippet::kTailBegin, snippet::kTailEnd;
 
 inline const Name kAbs("Abs"), kAdd("Add"), kAnd("And"), kBroadcastLoad("BroadcastLoad"), kClampHigh("ClampHigh"),
     kClampLow("ClampLow"), kConvert("Convert"), kConvertInRange("ConvertInRange"), kDiv("Div"), kDivAlike("DivAlike"),

@@ -83,6 +83,7 @@ class Evaluator {
       LaneBits& operand = operands.emplace_back();
       for (const size_t i : element_places(varies(id), to, extents_)) operand.push_back(at(id)[i]);
     }
+    if (node.op == "Spread") return operands[0];
     if (size == 0) return {};
     auto made = evaluate_lanes(node.op, node.attributes, from, operands, element(node.result));
     EXPECT_TRUE(made.ok()) << made.error().to_string();
@@ -192,6 +193,12 @@ ValueId BodyBuilder::op(const char* name, std::vector<ValueId> operands, Attribu
                          .operands = std::move(operands),
                          .result = id,
                          .label = str(name, " n", id)});
+  return id;
+}
+ValueId BodyBuilder::spread(ValueId operand, DimSet over) {
+  const BodyValue from = body_.values[static_cast<size_t>(operand)];
+  const ValueId id = value(from.element, from.varies | over);
+  body_.nodes.push_back({.op = kSpread, .operands = {operand}, .result = id, .label = str("Spread n", id)});
   return id;
 }
 ValueId BodyBuilder::reduce(const char* name, ValueId operand) {

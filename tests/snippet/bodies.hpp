@@ -28,6 +28,7 @@ class BodyBuilder {
   ValueId scalar_bits(ElementType element, int64_t bits);
   // `element`: of the result; that of the last operand when it is not given.
   ValueId op(const char* name, std::vector<ValueId> operands, Attributes attributes = {}, ElementType element = {});
+  ValueId spread(ValueId operand, DimSet over);
   ValueId reduce(const char* name, ValueId operand);
   ValueId count(ElementType element = kF32);
   void output(ValueId value, ElementType element = {});

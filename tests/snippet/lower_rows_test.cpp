@@ -131,13 +131,14 @@ TEST_F(LowerRows, RowsThatEndWithinALineGoOneByOne) {
   EXPECT_GT(most_rows(300, false), 1) << "one half";
 }
 
-// Rows side by side whose vectors are parts of lines are stored one behind the other where they are known to end within
-// a line, by loops and written out; folds stay side by side.
+// Rows side by side are stored one behind the other where they are known to end within a line, by loops and written
+// out; folds stay side by side.
 TEST_F(LowerRows, RowsThatEndWithinALineAreStoredOneByOne) {
-  bool makes_shared = false, adds_shared = false;
+  bool makes_shared = false, adds_shared = false, shares = true;
   const auto of_columns = [&](int64_t columns) {
     BodyBuilder build("scaled", "kr");
-    const ValueId x = build.input(3), all = build.input(2), row = makes_shared ? build.op("Exp", {all}) : all;
+    const ValueId x = build.input(3), all = shares ? build.input(2) : build.scalar(2);
+    const ValueId row = makes_shared ? build.op("Exp", {all}) : all;
     const ValueId sum = build.op("Add", {x, row}), scaled = build.op("Mul", {sum, build.reduce("ReduceSum", x)});
     build.output(adds_shared ? build.op("Add", {scaled, build.input(2)}) : scaled);
     Body body = build.take();
@@ -171,6 +172,16 @@ TEST_F(LowerRows, RowsThatEndWithinALineAreStoredOneByOne) {
   EXPECT_GT(changes(60), 1) << "two rows are shared";
   adds_shared = false;
   for (const int64_t columns : {0, 1, 7, 8, 9, 19, 41, 100}) check(of_columns(columns), {5, columns});
+  // Vectors as wide as a line lie in two where rows do not begin at lines.
+  options_.lanes = 16, options_.vectors = 32;
+  EXPECT_GT(changes(128), 1);
+  EXPECT_EQ(changes(120), 1);
+  EXPECT_GT(changes(40), 1);
+  shares = false;
+  EXPECT_EQ(changes(40), 1) << "nothing is loaded again";
+  EXPECT_GT(changes(48), 1);
+  options_.lanes = 8, options_.vectors = 16;
+  EXPECT_GT(changes(20), 1) << "parts of lines";
 }
 
 // Copies that no row is long enough for are not written.

@@ -53,6 +53,62 @@ TEST_F(Lower, ExpensiveValuesWaitInTheOutput) {
   EXPECT_EQ(exponentials, 4u + 1 + 1);  // one phase: 4 copies, a single vector, the tail
 }
 
+// Four copies of which registers hold three go by two and two, not by three and one.
+TEST_F(Lower, CopiesSideBySideGoInGroupsAlike) {
+  BodyBuilder build("product", "k");
+  const ValueId a = build.input(1), b = build.input(1), c = build.input(1);
+  build.output(build.op("Mul", {build.op("Add", {a, b}), c}));
+  const Body body = build.take();
+  options_.beside = 0;
+  const auto groups = [&](int vectors) {
+    options_.vectors = vectors;
+    const auto kernel = lower(body, options_);
+    EXPECT_TRUE(kernel.ok());
+    std::vector<int> lengths;
+    for (size_t i = 0; i < kernel->body.size() && kernel->body[i].op != "LoopEnd"; ++i) {
+      if (kernel->body[i].op != "Add") continue;
+      if (i == 0 || kernel->body[i - 1].op != "Add") lengths.push_back(0);
+      ++lengths.back();
+    }
+    if (lengths.empty()) ADD_FAILURE() << print(*kernel);
+    return lengths;
+  };
+  EXPECT_THAT(groups(12), ::testing::ElementsAre(4));
+  EXPECT_THAT(groups(9), ::testing::ElementsAre(2, 2));
+  EXPECT_THAT(groups(6), ::testing::ElementsAre(2, 2));
+  EXPECT_THAT(groups(3), ::testing::ElementsAre(1, 1, 1, 1));
+}
+
+// What varies over more than it is made of is that all the same, and nothing is loaded to know how much there is.
+TEST_F(Lower, SpreadValuesAreNoInstructions) {
+  for (const std::string_view dims : {"k", "kk", "kr", "rk", "krk", "rkr"}) {
+    const DimSet all = (DimSet{1} << dims.size()) - 1;
+    for (const DimSet from : {DimSet{0}, DimSet{1}, all & ~DimSet{1}}) {
+      BodyBuilder build("spread", dims);
+      const ValueId unread = build.input(all), x = build.input(from), mask = build.input(from, kBool);
+      build.output(build.spread(x, all));
+      build.output(build.op("Where", {build.spread(mask, all), build.spread(build.scalar(3), all), x}));
+      if (dims.find('r') != std::string_view::npos)
+        build.output(build.spread(build.reduce("ReduceSum", build.spread(x, all)), all));
+      const Body body = build.take();
+      const auto kernel = lower(body, options_);
+      ASSERT_TRUE(kernel.ok());
+      EXPECT_TRUE(std::ranges::none_of(kernel->params, [&](const Param& param) {
+        return param.kind == Param::Kind::pointer && param.port == unread;
+      })) << print(*kernel);
+      EXPECT_TRUE(std::ranges::none_of(kernel->body, [](const Instruction& one) { return one.op == kSpread; }));
+      check_widths(body, Dims(dims.size(), 3));
+    }
+  }
+  BodyBuilder build("narrowed", "kk");
+  build.output(build.spread(build.input(3), 0));
+  Body body = build.take();
+  body.values[static_cast<size_t>(body.outputs[0].value)].varies = 1;
+  const auto narrowed = verify(body);
+  ASSERT_FALSE(narrowed.ok());
+  EXPECT_THAT(narrowed.error().message(), HasSubstr("varies over d0, its operands over d0 d1"));
+}
+
 // Does a kernel read what it wrote to the first output?
 bool reads_output(const LinearKernel& kernel, const Body& body) {
   const auto is_read = [&](const Instruction& pointer) {

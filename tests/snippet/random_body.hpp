@@ -19,6 +19,7 @@ class RandomBody {
     for (size_t d = 0; d < rank; ++d) dims += pick(3) == 0 ? 'r' : 'k';
     BodyBuilder build("random", dims);
     reduces_ = dims.find('r') != std::string::npos;
+    all_ = (DimSet{1} << rank) - 1;
     const size_t inputs = 1 + pick(pick(4) == 0 ? 20 : 4);
     for (size_t i = 0; i < inputs; ++i) add_input(build, rank);
     const size_t nodes = 1 + pick(pick(4) == 0 ? 50 : 10);
@@ -147,7 +148,7 @@ class RandomBody {
   }
 
   void add_node(BodyBuilder& build) {
-    switch (pick(12)) {
+    switch (pick(13)) {
       case 0: floats_.push_back(clamped(build, build.op("Mul", {of(floats_), of(floats_)}))); break;
       case 1: floats_.push_back(build.op("Max", {of(floats_), of(floats_)})); break;
       case 2: floats_.push_back(build.op("Neg", {of(floats_)})); break;
@@ -164,6 +165,12 @@ class RandomBody {
         break;
       case 8:
       case 9: add_reduction(build); break;
+      case 10: {
+        std::vector<ValueId>& from = pick(3) == 0 && !masks_.empty() ? masks_ : floats_;
+        const ValueId x = pick(3) == 0 && &from == &floats_ ? build.scalar(static_cast<float>(pick(8))) : of(from);
+        from.push_back(build.spread(x, static_cast<DimSet>(random_()) & all_));
+        break;
+      }
       default: floats_.push_back(clamped(build, build.op("Add", {of(floats_), of(floats_)})));
     }
   }
@@ -178,6 +185,7 @@ class RandomBody {
 
   std::mt19937 random_;
   bool reduces_ = false;
+  DimSet all_ = 0;
   std::vector<ValueId> floats_, ints_, masks_;
 };
 

@@ -128,6 +128,7 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%a = Abs %x\n%b = Add %a, %k\n%c = Relu %x\n%d = Div %c, %b\n%e = Relu %d\n%y = Max %e, %z",
       "%a = Abs %x\n%b = Add %a, %k\n%c = Neg %x\n%d = Div %c, %b\n%e = Cast %d {to = type<i32[*]>}\n%y = Abs %e",
       "%c = Div %x, %k\n%d = Max %c, %x\n%y = Min %d, %z",
+      "%a = Abs %x\n%c = Less %a, %o\n%y = Where %c, %z, %k",
       "%a = Clip %x, %o, %k\n%b = Add %a, %k\n%c = Div %z, %b\n%d = Relu %c\n%y = Cast %d {to = type<u8[*]>}",
       "%a = Floor %x\n%b = Mul %a, %a\n%c = Sub %b, %k\n%y = Ceil %c",
       "%a = Cast %x {to = type<i32[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Round %z\n%d = Add %b, %c\n%y = Floor "
@@ -334,13 +335,60 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   EXPECT_EQ(nodes(of(byte + "%u = BitwiseNot %t\n%e = LessOrEqual %t, %u" + where), "Where"), 0) << "of two values";
   // What is the same everywhere then, and numbers that can be but one.
   EXPECT_EQ(nodes(of(byte + "%c = LessOrEqual %t, %s\n%a = Where %c, %five, %i\n%y = Add %a, %i"), "Where"), 0);
-  EXPECT_EQ(nodes(of(byte + "%c = LessOrEqual %t, %s\n%y = Where %c, %five, %i"), "Where"), 1) << "an output varies";
+  EXPECT_EQ(nodes(of(byte + "%c = LessOrEqual %t, %s\n%y = Where %c, %five, %i"), "Where"), 0);
   const std::string five = "%p = Min %t, %s\n%c = Greater %p, %s\n%a = Where %c, %t, %five\n%m = Mul %a, %six\n";
   EXPECT_EQ(nodes(of(byte + five + "%y = Sub %i, %m"), "Mul"), 0);
   EXPECT_EQ(nodes(of(byte + five + "%n = Mul %m, %i\n%y = Sub %n, %m"), "Mul"), 1);
   const std::string positive = "%c = GreaterOrEqual %x, %o\n%a = Where %c, %x, %k\n";
   EXPECT_EQ(nodes(of(positive + "%y = Max %z, %a"), "ClampLow"), 0) << "%a may be -0";
   EXPECT_EQ(nodes(of(positive + "%y = Max %a, %k"), "ClampLow"), 1);
+}
+
+// What is one number everywhere, or varies over fewer dims than its operands, is made for as few elements as may be.
+TEST(BodyNumbersOfGraphs, MadeForFewerElements) {
+  const auto of = [](const std::string& operators, const char* outputs = "%y") {
+    return with_fewer_checks(
+        body_of(str("graph @g(%x: f32[M,N], %r: f32[M,1], %i: i32[M,N], %b: i8[M,N]) -> ", outputs,
+                    " {\n%k = Constant {value = dense<f32[]: 3>}\n%o = Constant {value = dense<f32[]: 0>}\n"
+                    "%most = Constant {value = dense<i8[]: 127>}\n%never = Less %i, %i\n%a = Where %never, %x, %r\n",
+                    operators, "\n}")));
+  };
+  const auto elements = [&](const snippet::Body& body, const char* op) {
+    const auto made = std::ranges::find(body.nodes, Name(op), &snippet::BodyNode::op);
+    return made == body.nodes.end() ? -1 : std::popcount(body.values[static_cast<size_t>(made->result)].varies);
+  };
+  EXPECT_EQ(of("%y = Max %b, %most").nodes.size(), 2u) << "a number, for each element";
+  EXPECT_EQ(of("%j = Sub %i, %i\n%y = Neg %j").nodes.size(), 2u);
+  EXPECT_EQ(of("%c = Abs %x\n%d = Less %c, %o\n%y = Where %d, %x, %k").nodes.size(), 2u);
+  EXPECT_EQ(of("%y = Where %never, %x, %r").nodes.size(), 1u);
+  // And what is made of such.
+  EXPECT_EQ(elements(of("%e = Exp %a\n%y = Add %e, %x"), "Exp"), 1);
+  EXPECT_EQ(elements(of("%e = Exp %a\n%y = Neg %e"), "Exp"), 1);
+  EXPECT_EQ(elements(of("%e = Exp %a\n%y = Neg %e"), "Spread"), 2);
+  EXPECT_EQ(elements(of("%e = Exp %a\n%f = Add %e, %x\n%y = Neg %e", "(%y, %f)"), "Neg"), 1);
+  EXPECT_EQ(elements(of("%e = Exp %x\n%y = Add %e, %a"), "Exp"), 2);
+  const std::string folded = "%axes = Constant {value = dense<i64[1]: 1>}\n%e = Exp %a\n%s = ReduceSum %e, %axes\n";
+  EXPECT_EQ(elements(of(folded + "%y = Add %s, %x"), "Exp"), 1);
+  EXPECT_EQ(elements(of(folded + "%y = Add %s, %x"), "ReduceSum"), 1);
+}
+
+TEST(BodyNumbersOfGraphs, IntegersThatAreConvertedToBeCompared) {
+  const auto conversions = [](const std::string& operators) {
+    return nodes(with_fewer_checks(body_of("graph @g(%x: f32[N], %z: f32[N], %i: i32[N], %b: i8[N], %e: i8[N], %u: "
+                                           "u8[N]) -> %y {\n%k = Constant {value = dense<f32[]: 0.875>}\n%f = Cast %b "
+                                           "{to = type<f32[*]>}\n%g = Cast %e {to = type<f32[*]>}\n" +
+                                           operators + "\n}")),
+                 "Convert");
+  };
+  const std::string where = "\n%y = Where %c, %x, %z";
+  EXPECT_EQ(conversions("%c = Less %f, %k" + where), 0);
+  EXPECT_EQ(conversions("%c = GreaterOrEqual %k, %f" + where), 0);
+  EXPECT_EQ(conversions("%c = LessOrEqual %f, %g" + where), 0);
+  EXPECT_EQ(conversions("%c = LessOrEqual %f, %x" + where), 1);
+  EXPECT_EQ(conversions("%c = Equal %f, %k" + where), 1);
+  EXPECT_EQ(conversions("%c = Less %f, %k\n%y = Where %c, %f, %z"), 1) << "it is read";
+  EXPECT_EQ(conversions("%h = Cast %i {to = type<f32[*]>}\n%c = Less %h, %k" + where), 1) << "2^24 + 1 is no float";
+  EXPECT_EQ(conversions("%h = Cast %u {to = type<f32[*]>}\n%c = Less %h, %g" + where), 2) << "of two types";
 }
 
 TEST(BodyNumbersOfGraphs, RootsThatAreOnlyCompared) {

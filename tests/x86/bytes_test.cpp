@@ -129,6 +129,49 @@ TEST_P(Bytes, OfOne) {
   }
 }
 
+// Of bytes that are compared as floats, with numbers that are no bytes as well, and with each other.
+TEST_P(Bytes, ComparedAsFloats) {
+  for (const char* element : {"i8", "u8"}) {
+    const ElementType type = *ElementType::parse(element);
+    Tensor x = *Tensor::zeros(type, {256}), w = *Tensor::zeros(kF32, {256});
+    for (int64_t i = 0; i < 256; ++i) x.set_int(i, i + (type == kI8 ? -128 : 0)), w.set_double(i, 0.5 * i);
+    for (const char* op : {"Less", "LessOrEqual", "Greater", "GreaterOrEqual"})
+      for (const char* operands : {"%f, %k", "%k, %f", "%f, %g"})
+        for (const double k : {-128.5, -128.0, -127.5, -1.0, -0.5, -0.0, 0.5, 1.0, 126.5, 127.0, 127.5, 254.5, 255.0}) {
+          expect_exact(
+              str("graph @g(%x: ", element, "[256], %w: f32[256]) -> %y {\n%k = Constant {value = dense<f32[]: ", k,
+                  ">}\n%f = Cast %x {to = type<f32[*]>}\n%v = BitwiseNot %x\n%g = Cast %v {to = type<f32[*]>}\n%m = "
+                  "Neg %w\n%c = ",
+                  op, " ", operands, "\n%y = Where %c, %w, %m\n}"),
+              {Datum(x), Datum(w)});
+          if (HasFatalFailure()) return;
+        }
+  }
+}
+
+// What is one number everywhere, of the code or of a tensor, is stored as vectors of bytes.
+TEST_P(Bytes, OneNumberEverywhere) {
+  std::mt19937 random(5);
+  for (const char* element : {"i8", "u8"}) {
+    const ElementType type = *ElementType::parse(element);
+    const int64_t low = type == kI8 ? -128 : 0;
+    const auto text = [&](const std::string& n, const std::string& body) {
+      return str("graph @g(%x: ", element, "[", n, "], %r: ", element, "[]) -> %y {\n%k = Constant {value = dense<",
+                 element, "[]: ", low + 255, ">}\n", body, "\n}");
+    };
+    for (const char* body : {"%y = Max %x, %k", "%c = LessOrEqual %x, %k\n%y = Where %c, %r, %x"}) {
+      EXPECT_EQ(count(text("N", body), "StoreBytes"), 1) << body;
+      EXPECT_EQ(count(text("N", body), "Load"), body[1] == 'c' ? 1 : 0) << "of what all elements are, once";
+      for (const int64_t n : {int64_t{0}, int64_t{1}, vector() / 4 + 1, vector(), 3 * vector() + 5, 4 * vector()}) {
+        const Tensor x = tenon::testing::random_tensor(random, type, {n}, low, low + 255);
+        const Tensor r = tenon::testing::random_tensor(random, type, {}, low, low + 255);
+        expect_exact(text(str(n), body), {Datum(x), Datum(r)});
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
 // Sums and shifts for some, and what is a product.
 TEST_P(Bytes, ProductsByConstants) {
   for (const char* element : {"i8", "u8"}) {

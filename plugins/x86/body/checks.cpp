@@ -43,8 +43,12 @@ class Rewriter {
       : body_(std::move(body)),
         numbers_(numbers_of(body_)),
         same_(body_.values.size()),
+        readers_(body_.values.size(), 0),
         rounded_products_(rounded_products) {
     for (size_t i = 0; i < same_.size(); ++i) same_[i] = static_cast<ValueId>(i);
+    for (const BodyNode& node : body_.nodes)
+      for (const ValueId operand : node.operands) ++readers_[index(operand)];
+    for (const snippet::BodyPort& output : body_.outputs) ++readers_[index(output.value)];
   }
 
   // And whether that is fewer nodes.
@@ -53,22 +57,30 @@ class Rewriter {
     find_roots();
     for (BodyNode& node : body_.nodes) {
       for (ValueId& operand : node.operands) operand = same_[index(operand)];
+      const ValueId wanted = node.result;
       take_uniform(node);
       if (node.op == kWhere) take_implied(node, all);
+      if (auto bound = compare_unconverted(node)) all.push_back(*std::move(bound));
       const std::optional<ValueId> x = same_as(node);
       if (x && alike(*x, node.result))
         same_[index(node.result)] = *x;
       else
         simplify(node);
-      if (x && is_uniform_form(*x, node.result)) uniform_[node.result] = *x;
-      if (auto number = known_number(node)) all.push_back(*std::move(number));
+      if (x && is_uniform_form(*x, node.result)) node = spread_of(node.result, *x, node.label);
+      if (auto number = known_number(node)) {
+        all.push_back(*std::move(number));
+        node = spread_of(node.result, all.back().result, node.label);
+      }
       if (node.op == kRoundEven) rounded_[node.result] = node.operands[0];
+      if (is_exact_for_one(node, wanted)) integers_[node.result] = node.operands[0];
       if (auto bound = bound_of_square(node)) all.push_back(*std::move(bound));
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
       if (node.op == kConvertInRange) round_at_once(node);
       if (fits_i32(node)) node.attributes.set("fits_i32", 1);
       if (node.op == kWhere) choices_[node.result] = all.size();
       all.push_back(std::move(node));
+      if (const ValueId made = all.back().result; made != wanted)
+        all.push_back(spread_of(wanted, uniform(same_[index(made)]), all.back().label));
     }
     body_.nodes = std::move(all);
     rounded_products_.resize(body_.values.size());
@@ -92,16 +104,34 @@ class Rewriter {
   bool is_uniform_form(ValueId x, ValueId id) const {
     return varies(x) != varies(id) && (varies(x) & ~varies(id)) == 0 && is(x, body_.values[index(id)].element);
   }
-  // What is the same for more elements than it was made for, where the result varies as before all the same.
-  void take_uniform(BodyNode& node) const {
+  // What it is, made for as few elements as may be.
+  ValueId uniform(ValueId id) const {
+    const auto found = uniform_.find(id);
+    return found == uniform_.end() ? id : found->second;
+  }
+  // Operands that are the same for more elements than they were made for. Where none varies as the result does, that is
+  // a new value, which is made for fewer.
+  void take_uniform(BodyNode& node) {
     if (snippet::is_reduction(node.op)) return;
-    std::vector<ValueId> taken(node.operands.begin(), node.operands.end());
     snippet::DimSet all = 0;
-    for (ValueId& operand : taken) {
-      if (const auto found = uniform_.find(operand); found != uniform_.end()) operand = found->second;
-      all |= varies(operand);
-    }
-    if (all == varies(node.result)) std::ranges::copy(taken, node.operands.begin());
+    for (ValueId& operand : node.operands) all |= varies(operand = uniform(operand));
+    if (node.op == kSpread) uniform_[node.result] = node.operands[0];
+    if (node.op == kSpread || all == varies(node.result)) return;
+    const ValueId wanted = std::exchange(node.result, body_.add_value({body_.values[index(node.result)].element, all}));
+    add_made(node.result, Numbers(numbers_[index(wanted)]));
+    rounded_products_[index(node.result)] = rounded_products_[index(wanted)];
+  }
+  // What is known of the newest value.
+  void add_made(ValueId id, Numbers numbers) {
+    while (same_.size() < body_.values.size()) same_.push_back(static_cast<ValueId>(same_.size()));
+    numbers_.resize(body_.values.size());
+    numbers_[index(id)] = std::move(numbers);
+    rounded_products_.resize(body_.values.size());
+  }
+  // `id` as what `x` is, for each element.
+  BodyNode spread_of(ValueId id, ValueId x, const std::string& label) {
+    uniform_[id] = x;
+    return {.op = kSpread, .attributes = {}, .operands = {x}, .result = id, .label = label};
   }
   // Of what is chosen by another condition of the same value: that of its operands which is chosen wherever it is read.
   void take_implied(BodyNode& node, const std::vector<BodyNode>& made) const {
@@ -132,9 +162,7 @@ class Rewriter {
     const Numbers alone{.low = x.low, .high = x.high};  // before `x` moves
     const ElementType lane = body_.values[index(node.result)].element;
     BodyNode made = body_.make_scalar(lane, snippet::lane_bits(lane, alone.low), node.label);
-    uniform_[node.result] = made.result;
-    numbers_.resize(body_.values.size(), {.low = -kInfinity, .high = kInfinity, .only = {made.result}});
-    numbers_.back() = alone;
+    add_made(made.result, alone);
     return made;
   }
   static bool is_number(const Numbers& x) { return x.only.empty(); }
@@ -230,6 +258,45 @@ class Rewriter {
     return converted;
   }
 
+  // ---- Integers that are converted to be compared ----
+
+  // A conversion to f32 which holds all that the integer may be, for one reader.
+  bool is_exact_for_one(const BodyNode& node, ValueId wanted) const {
+    constexpr double kMost = 0x1p24;
+    if (node.op != kConvert || !is(node.result, kF32) || readers_[index(wanted)] != 1) return false;
+    const bool is_int = is(node.operands[0], kI32) || is(node.operands[0], kU32);
+    return is_int && of(node, 0).low >= -kMost && of(node, 0).high <= kMost;
+  }
+  // `node` as a comparison of integers, if it is one of what they were converted to, with each other or with a
+  // constant: then the integer that this makes.
+  std::optional<BodyNode> compare_unconverted(BodyNode& node) {
+    constexpr double kMost = 0x1p24;
+    if (!is_order(node.op)) return std::nullopt;
+    const auto a = integers_.find(node.operands[0]), b = integers_.find(node.operands[1]);
+    if (a == integers_.end() && b == integers_.end()) return std::nullopt;
+    if (a != integers_.end() && b != integers_.end()) {
+      if (body_.values[index(a->second)].element == body_.values[index(b->second)].element)
+        node.operands = {a->second, b->second};
+      return std::nullopt;
+    }
+    const size_t i = a != integers_.end() ? 0 : 1;
+    const Numbers& bound = of(node, 1 - i);
+    const bool is_one = varies(node.operands[1 - i]) == 0 && is_number(bound) && bound.low == bound.high;
+    if (!is_one || std::abs(bound.low) > kMost) return std::nullopt;
+    const bool less = (node.op == Name("Less") || node.op == Name("LessOrEqual")) == (i == 0);  // is it below?
+    const bool strict = node.op == Name("Less") || node.op == Name("Greater");
+    const double up = std::ceil(bound.low), down = std::floor(bound.low);
+    const double limit = 0.0 + (less ? (strict ? up : down + 1) : strict ? down : up - 1);  // not -0
+    const ValueId integer = i == 0 ? a->second : b->second;
+    const ElementType lane = body_.values[index(integer)].element;
+    if (limit < 0 && lane == kU32) return std::nullopt;  // known anyway
+    BodyNode made = body_.make_scalar(lane, snippet::lane_bits(lane, limit), node.label);
+    add_made(made.result, {.low = limit, .high = limit});
+    node.op = less ? "Less" : "Greater";
+    node.operands = {integer, made.result};
+    return made;
+  }
+
   // ---- Roots that are only compared ----
 
   static bool is_order(Name op) {
@@ -321,8 +388,10 @@ class Rewriter {
   Body body_;
   std::vector<Numbers> numbers_;  // not of what is made here, but for known numbers
   std::vector<ValueId> same_;
-  std::unordered_map<ValueId, ValueId> uniform_;  // what is the same, but varies over fewer dims
-  std::unordered_map<ValueId, ValueId> rounded_;  // what RoundEven made, of what
+  std::unordered_map<ValueId, ValueId> uniform_;   // what is the same, but varies over fewer dims
+  std::vector<int> readers_;                       // of the values that were given
+  std::unordered_map<ValueId, ValueId> rounded_;   // what RoundEven made, of what
+  std::unordered_map<ValueId, ValueId> integers_;  // what is_exact_for_one(), of what
   std::unordered_map<ValueId, ValueId> roots_;
   std::unordered_map<ValueId, size_t> choices_;  // where the Where of each stands
   std::vector<char>& rounded_products_;

@@ -68,6 +68,6 @@ std::unique_ptr<NodeIdentities> order_identities(NewBody& body);
 // Floats that have no fraction to be dropped.
 std::unique_ptr<NodeIdentities> whole_number_identities(NewBody& body);
 // Integers as sums, of 32 bits and more; other nodes are left alone.
-std::unique_ptr<NodeIdentities> sum_identities(NewBody& body, const std::vector<snippet::BodyNode>& nodes);
+std::unique_ptr<NodeIdentities> sum_identities(NewBody& body);
 
 }  // namespace tenon::x86

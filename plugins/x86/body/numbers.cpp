@@ -99,6 +99,8 @@ class Walk {
       made = converted(in(node, 0), type);
     } else if (node.op == kWhere) {
       made = chosen(node, type);
+    } else if (node.op == kSpread) {
+      made = in(node, 0);
     } else {
       const auto rule = (type == kF32 ? float_rules() : integer_rules()).find(node.op);
       const auto other = [&](ValueId operand) { return element(operand) != type; };
@@ -135,6 +137,7 @@ class Walk {
 
   Numbers condition(const BodyNode& node) const {
     static const Name kNot("Not");
+    if (node.op == kSpread) return in(node, 0);
     if (node.op == kAnd) return both(in(node, 0), in(node, 1));
     if (node.op == kOr) {
       const ValueId of = in(node, 0).of;

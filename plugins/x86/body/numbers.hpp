@@ -48,11 +48,13 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Div x, s          with attribute `moderate`, where |s| lies from 2^-126 to 2^122, or is 0, infinite or NaN
 //   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
 //   And c, d; Or c, d  c, where d says no more
-//   Where c, x, y     x or y, where c is known, as by bits that an integer cannot have; one that varies over fewer dims
-//                     only for operators that vary all the same
+//   Where c, x, y     x or y, where c is known, as by bits that an integer cannot have; of one that varies over fewer
+//                     dims a Spread
 //   Where c, (Where d, a, b), x    Where c, a, x, where d holds wherever c does; alike where it does not
-//   what can be but one number   a Scalar, likewise
+//   what can be but one number   a Spread of a Scalar
+//   Neg (Spread x) ...           Spread (Neg x): what is made of such alone is made for as few elements
 //   Less Sqrt x, c ... Less x, c', where nothing else reads the root of what is not below 0
+//   Less (Convert i), c ... Less i, c', where nothing else reads the floats and they are exact; alike of two integers
 //
 // what identities.hpp says, and without nodes that nothing reads then. Products that may not lose their rounding, since
 // more than a sum read them, have attribute `rounded` where that may be told no more.

@@ -17,12 +17,7 @@ const Name kBitwiseNot("BitwiseNot");
 
 class SumIdentities final : public NodeIdentities {
  public:
-  SumIdentities(NewBody& body, const std::vector<BodyNode>& nodes) : body_(body), beside_(body.value_count(), 0) {
-    for (const BodyNode& node : nodes)
-      for (const ValueId operand : node.operands)
-        beside_[index(operand)] |= std::ranges::any_of(node.operands, [&](ValueId other) {
-          return other != operand && body_.varies(other) == body_.varies(operand);
-        });
+  explicit SumIdentities(NewBody& body) : body_(body) {
     for (const snippet::BodyPort& input : body.body().inputs) type_of_[input.value] = input.element;
   }
 
@@ -207,17 +202,7 @@ class SumIdentities final : public NodeIdentities {
     if (of_a == 1 && is_less_1(of_b, bits)) return NewBody::set(node, kSub, {a, b});
     return is_less_1(of_a, bits) && of_b == 1 && NewBody::set(node, kSub, {b, a});
   }
-  // What comes to one number, as a sum of which numbers_of() tells so: for who reads it beside what varies as it does.
-  void write_number(BodyNode& node, uint64_t number) {
-    if (index(node.result) >= beside_.size() || !beside_[index(node.result)]) return;
-    const auto x = std::ranges::find_if(node.operands, [&](ValueId id) { return body_.alike(id, node.result); });
-    if (x == node.operands.end()) return;
-    BodyNode nothing{.op = kSub, .attributes = {}, .operands = {*x, *x}, .label = node.label};
-    nothing.result = body_.add_value(body_.value(node.result));
-    const ValueId zero = nothing.result;
-    body_.keep(std::move(nothing));
-    NewBody::set(node, kAdd, {zero, lane_of(node, number)});
-  }
+  void write_number(BodyNode& node, uint64_t number) { NewBody::set(node, kSpread, {lane_of(node, number)}); }
   // As a Scalar.
   ValueId lane_of(const BodyNode& like, uint64_t number) {
     const ElementType lane = body_.element(like.result);
@@ -238,7 +223,6 @@ class SumIdentities final : public NodeIdentities {
   };
 
   NewBody& body_;
-  std::vector<char> beside_;  // does a node read it beside another value that varies as it does?
   std::unordered_map<ValueId, ElementType> type_of_;  // narrow integers, as inputs and Wraps have them
   std::vector<std::optional<Sums>> sums_;
   std::map<Numbered, ValueId> by_sum_;
@@ -247,8 +231,6 @@ class SumIdentities final : public NodeIdentities {
 
 }  // namespace
 
-std::unique_ptr<NodeIdentities> sum_identities(NewBody& body, const std::vector<BodyNode>& nodes) {
-  return std::make_unique<SumIdentities>(body, nodes);
-}
+std::unique_ptr<NodeIdentities> sum_identities(NewBody& body) { return std::make_unique<SumIdentities>(body); }
 
 }  // namespace tenon::x86

@@ -146,7 +146,7 @@ class Joiner {
 
   bool may_be_bytes(size_t b) const {
     const Instruction& one = at(b);
-    if (is_store(b)) return is_byte(one.memory->element) && has_32_bits(kernel_, one.in[0]) && maker(b, 0);
+    if (is_store(b)) return is_byte(one.memory->element) && has_32_bits(kernel_, one.in[0]);
     if (one.op == kLoad || one.op == kWrap) return exact_[b].has_value();
     if (one.memory || one.out.empty()) return false;
     if (is_logic(one.op)) return element_of(kernel_, one.out[0]).is_bool();

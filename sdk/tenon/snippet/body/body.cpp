@@ -30,7 +30,10 @@ Result<void> check_node(const Body& body, const BodyNode& node, std::vector<char
   for (const ValueId operand : node.operands) from |= body.values[static_cast<size_t>(operand)].varies;
   if (is_reduction(node.op)) from &= ~body.reduced_dims();
   const DimSet varies = body.values[static_cast<size_t>(node.result)].varies;
-  if (varies != from) {
+  const bool spreads = node.op == kSpread && node.operands.size() == 1 && (from & ~varies) == 0 &&
+                       body.values[static_cast<size_t>(node.operands[0])].element ==
+                           body.values[static_cast<size_t>(node.result)].element;
+  if (varies != from && !spreads) {
     return error(Code::internal, "%", node.result, " = ", node.op, " (", node.label, ") varies over ",
                  dims_text(body, varies), ", its operands over ", dims_text(body, from));
   }

@@ -67,6 +67,7 @@ struct BodyValue {
 //   Convert         between lane types, as ONNX casts; attribute `saturate`
 //   ReduceSum, ReduceProd, ReduceMax, ReduceMin   fold all reduced dims of the space, whether the operand varies or not
 //   ReducedCount    no operands: how many elements a reduction folds, as a lane
+//   Spread          the operand, for each element of what varies over more; no instruction
 struct BodyNode {
   Name op;
   Attributes attributes;
@@ -78,6 +79,7 @@ struct BodyNode {
 // The operator that takes one more value into a reduction: Add for ReduceSum, Mul, Max, Min; nothing for other
 // operators.
 TENON_API std::optional<Name> fold_of(Name op);
+inline const Name kSpread("Spread");
 inline bool is_reduction(Name op) { return fold_of(op).has_value(); }
 
 // Of one dim of a tensor the elements [begin, begin + box) of `whole` are read, or written. What follows from it lies

@@ -164,10 +164,11 @@ void Lowering::write_held_vectors(const Nest& nest, const SweepLoops& loops, int
 
 // Of rows that are written out: each loads again what they share, and waits for itself.
 bool Lowering::gains_row_by_row(const Sweep& sweep) const {
-  constexpr int kLeastVectors = 6;
+  constexpr int kLeastVectors = 6, kLeastLines = 2;
   const auto is_shared = [&](ValueId id) { return rows_share(id, sweep.loops.back()); };
-  return place_.row.vectors >= kLeastVectors &&
-         std::ranges::count_if(sweep.values, is_shared) <= std::ssize(sweep.stores);
+  const auto shared = std::ranges::count_if(sweep.values, is_shared);
+  const int least = shared == 0 && !stores_parts(sweep.stores) ? kLeastLines : kLeastVectors;
+  return place_.row.vectors >= least && shared <= std::ssize(sweep.stores);
 }
 
 // Rows go side by side, vector by vector; row by row where each has several accumulators, or goes_row_by_row().

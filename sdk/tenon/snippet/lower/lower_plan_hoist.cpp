@@ -41,7 +41,8 @@ void Planner::find_sources() {
           if (std::ranges::find(sources, source) == sources.end()) sources.push_back(source);
     int read = 0;
     for (const ValueId source : sources) read += bits[index(source)];
-    if (sources.empty() || read > bits[index(id)]) sources = {id};
+    const bool lies_in_memory = !maker_[index(id)];
+    if (lies_in_memory || read > bits[index(id)]) sources = {id};
   }
 }
 

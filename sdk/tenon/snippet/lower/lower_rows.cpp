@@ -52,16 +52,15 @@ bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const
   return bits >= kLineBits;
 }
 
-// Of rows side by side: are they stored one behind the other? Vectors that are parts of lines meet in these, and no
-// other row's line comes between (docs/performance/snippets.md). Folds stay side by side, as each waits for itself, and
-// so does what rows share, unless it is only loaded, and rows that are stored together for the sake of that.
+// Of rows side by side: are they stored one behind the other? Vectors then meet in the lines that they are parts of, or
+// lie in two of, and no other row's line comes between (docs/performance/snippets.md). Folds stay side by side, as each
+// waits for itself, and so does what rows share, unless it is only loaded, and rows that are stored together for the
+// sake of that.
 bool Lowering::goes_row_by_row(const Sweep& sweep) const {
   if (unit_rows() == 1 || !sweep.folds.empty() || kernel_.stored_together) return false;
   const int dim = sweep.loops.back();
   const auto in_scratch = [&](const Access& store) { return scratch_of(store.port) != nullptr; };
-  const auto in_parts = [&](const Access& store) {
-    return ends_within_line(store, dim) && options_.lanes * element_of(store.port).bits() < kLineBits;
-  };
+  const auto in_parts = [&](const Access& store) { return ends_within_line(store, dim); };
   const auto is_made = [&](ValueId id) {
     const Maker& maker = makers_[index(id)];
     return rows_share(id, dim) && (maker.node || element_of(maker.port) != lane(id));

@@ -82,7 +82,9 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
                     const std::vector<Access>& stores, SweepLoops* folds) {
   make_units(reads, values, stores, false, 0, unit_rows());
   const int units = unit_rows() * place_.copies;
-  const int together = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
+  const int most = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
+  // In as few groups as that allows, and these alike: two and two share checks and lines that three and one do not.
+  const int groups = (units + most - 1) / most, together = (units + groups - 1) / groups;
   // Of rows side by side, what two copies store lies in one line, which L1 takes at once as long as
   // no other line comes between (docs/performance/snippets.md); of several outputs, too, where vectors are parts of
   // lines.
@@ -178,6 +180,7 @@ RegisterId Lowering::make_value(ValueId id, Unit unit) {
   const BodyNode& node = *maker.node;
   static const Name kScalar("Scalar"), kCount("ReducedCount");
   if (node.op == kScalar) return scalar(lane(id), *node.attributes.find("bits")->get_if<int64_t>());
+  if (node.op == kSpread) return register_of(node.operands[0], unit);
   if (node.op == kCount)
     if (const auto count = reduced_count())
       return scalar(lane(id), static_cast<int64_t>(lane_bits(lane(id), static_cast<double>(*count))));
