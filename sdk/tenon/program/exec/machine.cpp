@@ -83,11 +83,11 @@ Result<void> Machine::set_memory(std::span<std::byte* const> buffers, const RunW
 }
 
 Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& with) {
+  TENON_OK(set_memory(buffers, with), "program '", program_.name, "'");
   std::optional<StatisticsRecorder> counts;
   if (options_.statistics) counts.emplace(with.statistics);
   counts_ = counts ? &*counts : nullptr;
   observer_ = with.observer;
-  TENON_OK(set_memory(buffers, with), "program '", program_.name, "'");
   for (const Place token : code_.tokens) main_.frame.at(token) = 0;
   main_.error.reset();
   const bool ok = execute(main_, 0) && tokens_are_done(main_, -1, "the program");
