@@ -86,7 +86,7 @@ struct Contender {
   size_t candidate;
   BoundProgram program;
   std::optional<double> least = {};  // of all rounds
-  std::vector<double> seconds = {};  // of each round behind the looks, when others' lines were in the caches
+  std::vector<double> seconds = {};  // of each round behind the looks, which found others' lines in the caches
   int rounds = 0;
   double typical() const { return seconds.empty() ? *least : median(seconds); }
 };
