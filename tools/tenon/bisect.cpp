@@ -167,7 +167,7 @@ bool say_data(const BisectReport& report, const BisectCommand& command, const Te
   for (const auto& [i, expected] : data.outputs) {
     if (i >= report.oracle.size() || report.random) continue;
     const Comparison comparison = compare(report.oracle[i], expected, command.tolerance.elements());
-    const bool equal = comparison.equal || comparison.relative_max <= command.tolerance.relative_max();
+    const bool equal = command.tolerance.accepts(comparison);
     good = good && equal;
     document["data"].push_back({{"output", i}, {"equal", equal}, {"difference", comparison.difference}});
     if (!equal)

@@ -107,7 +107,7 @@ struct Verdict {
 };
 Verdict judge(const Datum& value, const Datum& expected, const RunCommand& command) {
   Verdict verdict{compare(value, expected, command.tolerance.elements())};
-  verdict.ok = verdict.comparison.equal || verdict.comparison.relative_max <= command.tolerance.relative_max();
+  verdict.ok = command.tolerance.accepts(verdict.comparison);
   return verdict;
 }
 

@@ -40,6 +40,9 @@ struct ToleranceOptions {
   // Whole networks are judged by max|a-b| / max|b| as well, when neither is given: single elements near zero say little
   // there. This much is good; 0: they are not.
   double relative_max() const { return rtol < 0 && atol < 0 ? 1e-3 : 0; }
+  bool accepts(const Comparison& comparison) const {
+    return comparison.equal || (relative_max() > 0 && comparison.relative_max <= relative_max());
+  }
 };
 
 }  // namespace tenon::cli

@@ -13,6 +13,7 @@
 #include <tenon/ir/verify.hpp>
 #include <tenon/ops/constant.hpp>
 #include <tenon/ops/normalization.hpp>
+#include <tenon/plugin/reference_backend.hpp>
 #include <tenon/reference/interpreter.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/hash.hpp>
@@ -68,6 +69,11 @@ std::optional<ValueDifference> differs(const std::string& name, const Datum& got
 
 ValueDifference distance(const std::string& name, const Datum& got, const Datum& expected) {
   return as_difference(name, got, expected, compare(got, expected, {0, 0}));
+}
+
+std::string shortened(const Op& op) {
+  constexpr int64_t kShownElements = 8;
+  return print(op, {.elide_beyond = kShownElements});
 }
 
 bool is_random(const Op& op) {
@@ -126,6 +132,7 @@ Result<Settled> settle_random(const Graph& model, std::span<const Datum> inputs,
 namespace {
 
 using bisecting::differs;
+using bisecting::shortened;
 
 // The parts of a graph somewhere on the walk, on the reference, one after the other. Code::unsupported: it has an
 // operator that the reference knows nothing of.
@@ -146,13 +153,12 @@ Result<std::vector<Datum>> run_on_reference(const WalkedGraph& walked, std::span
   return outputs;
 }
 
-// Operators that no evaluator and no decomposition runs, by name.
+// Operators that the reference does not run, by name.
 std::set<std::string> without_reference(const WalkedGraph& walked) {
   std::set<std::string> names;
   for (const GraphPart& part : walked.cut.parts)
     for_each_op(std::as_const(*part.graph).body(), [&](const Op& op) {
-      const bool runs = isa<Constant>(op) || find_evaluator(op.name()) || (op.def() && op.def()->decompose_fn());
-      if (!runs) names.insert(op.name().str());
+      if (!reference_runs(op)) names.insert(op.name().str());
     });
   return names;
 }
@@ -163,12 +169,11 @@ struct Line {
 };
 // Of the whole graph in its order, constants behind all else.
 std::vector<Line> lines_of(const WalkedGraph& walked) {
-  constexpr int64_t kShownElements = 8;
   std::vector<Line> lines, constants;
   for (const GraphPart& part : walked.cut.parts) {
     for (const Op& op : part.graph->body()) {
       Line line;
-      line.key = line.text = print(op, {.elide_beyond = kShownElements});
+      line.key = line.text = shortened(op);
       // Elided elements, and operands without names, look alike.
       const Tensor* tensor = isa<Constant>(op) ? constant_of(op.result()) : nullptr;
       if (tensor && !tensor->element().is_string()) line.key += str("#", hash_bytes({tensor->data(), tensor->bytes()}));

@@ -17,6 +17,9 @@ std::optional<ValueDifference> differs(const std::string& name, const Datum& got
 // Of how far a value within tolerance is off.
 ValueDifference distance(const std::string& name, const Datum& got, const Datum& expected);
 
+// Its text, of many elements the first.
+std::string shortened(const Op& op);
+
 // Two runs on the same operands may differ.
 bool is_random(const Op& op);
 

@@ -41,11 +41,6 @@ Result<std::unique_ptr<CompiledModel>> build_alone(std::unique_ptr<Graph> graph,
   return CompiledModel::assemble(std::move(parts));
 }
 
-std::string shortened(const Op& op) {
-  constexpr int64_t kShownElements = 8;
-  return print(op, {.elide_beyond = kShownElements});
-}
-
 // "(f32[2,3], f32[3]) -> f32[2,3]"
 std::string types_of(const Op& op) {
   std::string operands, results;

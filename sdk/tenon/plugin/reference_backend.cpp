@@ -53,9 +53,12 @@ Result<void> check_reference(const TargetDescription& description) {
   return description.options.allow_keys({});
 }
 
+bool reference_runs(const Op& op) {
+  return isa<Constant>(op) || find_evaluator(op.name()) || (op.def() && op.def()->decompose_fn());
+}
+
 std::optional<Refusal> reference_refuses(const Op& op) {
-  const bool runs = isa<Constant>(op) || find_evaluator(op.name()) || (op.def() && op.def()->decompose_fn());
-  if (!runs) {
+  if (!reference_runs(op)) {
     return Refusal{
         str("the reference has no evaluator for operator '", op.name(), "', and the operator no decomposition")};
   }

@@ -16,5 +16,7 @@ TENON_API std::unique_ptr<TargetBackend> create_reference_backend(TargetDescript
 
 // Why the reference cannot run `op`: no evaluator and no decomposition, of the operator or of one in its regions.
 TENON_API std::optional<Refusal> reference_refuses(const Op& op);
+// Whether an evaluator or a decomposition runs `op` itself, whatever its regions hold.
+TENON_API bool reference_runs(const Op& op);
 
 }  // namespace tenon

@@ -43,7 +43,8 @@
 // are runs of stages in order of computation; of the ways to cut them, and steps that are powers of two, the cheapest
 // is taken (dynamic programming). Loops go over the slowest index; where rows are long, in tiles along them that the
 // smallest memory holds, or down columns, if no window goes across them. Of groups that may yet grow those are followed
-// that cost least so far: time is linear in the stages beyond some 30, up to which nothing is left out.
+// that cost least so far, and none that already costs more than to end a group here and begin another: time is linear
+// in the stages beyond some 30, up to which nothing else is left out.
 //
 // With several workers each group goes over bands of its last stage's slowest index, one for each worker, in the same
 // strips. Its terms are then shared by the workers, but for what the largest memory has to move, which is as fast as it
