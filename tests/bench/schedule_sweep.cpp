@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -26,12 +27,15 @@ namespace tenon::program::bench {
 
 namespace {
 
-// Rounds of all schedules to find the best ones by hand, and of these and the automatic one to compare them: more where
-// runs are short. Schedules that take so many times as long as the best one run no more, so that a case takes seconds.
-constexpr int kRounds = 5, kFinalRounds = 21, kMostFinalRounds = 201;
-constexpr double kHopeless = 1.5;
-constexpr double kFinalSeconds = 0.1;  // of the automatic one
-constexpr size_t kFinalists = 3;
+// Rounds of all schedules to find the best ones by hand, the first of them looks, and of these and the automatic one to
+// compare them: more where runs are short.
+constexpr int kLooks = 2, kRounds = 5, kFinalRounds = 11, kMostFinalRounds = 101;
+// Schedules whose fastest run takes so many times what the fastest of all does run no more, so that a case takes seconds.
+constexpr double hopeless_after(int round) { return round < kLooks ? 1.5 : 1.25; }
+constexpr double kFinalSeconds = 0.05;  // of the automatic one, in a moment
+// The best by hand is who is best in all moments, not in the one in which it was found.
+constexpr size_t kFinalists = 5;
+constexpr int kMoments = 3;
 constexpr uint32_t kOrderSeed = 1;
 // Of cases with fewer elements all lies in the caches of one core, and nothing is fetched ahead by hand.
 constexpr int64_t kFewestFetched = int64_t{1} << 19;
@@ -141,16 +145,18 @@ class Contender {
       : Contender(std::move(name), must(pair.pipeline.build({pair.source}, {pair.result})), predicted, memory) {}
 
   Result<void> try_out() { return bound_.run(memory_->buffers(), {.arena = memory_->arena()}); }
-  void run() {
+  void run(int enough = detail::kSettled) {
     const std::vector<std::byte*> buffers = memory_->buffers();
     const RunWith with{.arena = memory_->arena()};
-    times_.push_back(must(detail::settled_seconds([&]() -> Result<double> {
+    const auto run = [&]() -> Result<double> {
       const double begin = processor_seconds();
       TENON_OK(bound_.run(buffers, with));
       return processor_seconds() - begin;
-    })));
+    };
+    times_.push_back(must(detail::settled_seconds(run, enough)));
   }
   void forget() { times_.clear(); }
+  double least() const { return *std::ranges::min_element(times_); }
   double seconds() const { return median(times_); }
   double predicted() const { return predicted_; }
   // Of this one's times and another's in the same rounds: load that comes and goes is in both.
@@ -186,10 +192,11 @@ class Contender {
 };
 
 // In another order each round, for what one leaves to the others that a few runs do not make good for.
-void run_in_turn(std::vector<Contender*> contenders, int rounds, std::mt19937& random) {
+void run_in_turn(std::vector<Contender*> contenders, int rounds, std::mt19937& random,
+                 int enough = detail::kSettled) {
   for (int i = 0; i < rounds; ++i) {
     std::ranges::shuffle(contenders, random);
-    for (Contender* c : contenders) c->run();
+    for (Contender* c : contenders) c->run(enough);
   }
 }
 
@@ -198,10 +205,11 @@ std::vector<Contender*> finalists(std::vector<Contender>& all, size_t ours, std:
   std::vector<Contender*> left, first;
   for (Contender& c : all) (first.size() < ours ? first : left).push_back(&c);
   for (int round = 0; round < kRounds; ++round) {
-    run_in_turn(left, 1, random);
-    run_in_turn(first, 1, random);
-    const double best = (*std::ranges::min_element(left, {}, &Contender::seconds))->seconds();
-    std::erase_if(left, [&](Contender* c) { return c->seconds() > kHopeless * best; });
+    const int enough = round < kLooks ? detail::kLook : detail::kSettled;
+    run_in_turn(left, 1, random, enough);
+    run_in_turn(first, 1, random, enough);
+    const double best = (*std::ranges::min_element(left, {}, &Contender::least))->least();
+    std::erase_if(left, [&](Contender* c) { return c->least() > hopeless_after(round) * best; });
   }
   std::ranges::sort(left, {}, &Contender::seconds);
   left.resize(std::min(left.size(), kFinalists));
@@ -209,13 +217,15 @@ std::vector<Contender*> finalists(std::vector<Contender>& all, size_t ours, std:
   return left;
 }
 
-void print_curve(const std::vector<Contender>& all) {
+void print_curve(const std::vector<Contender>& all, const std::string& name) {
   std::vector<const Contender*> sorted;
   for (const Contender& c : all) sorted.push_back(&c);
   std::ranges::sort(sorted, {}, &Contender::seconds);
   for (const Contender* c : sorted)
     std::printf("      %8.3f ms, predicted %8.3f ms: %s\n", c->seconds() * 1e3, c->predicted() * 1e3,
                 c->name().c_str());
+  std::printf("  %s\n", name.c_str());
+  std::fflush(stdout);
 }
 
 // How much longer it takes than the best schedule by hand: 1 is as long.
@@ -223,21 +233,8 @@ struct Ratios {
   double predicted = 1, measured = 1;
 };
 
-// Times of one of ours beside the best by hand. One by hand that is the same program is not run a second time: where no
-// other is faster, ours is the best by hand.
-double print_ratio(const Contender& ours, const std::vector<Contender*>& by_hand, const std::string& same) {
-  const Contender& best = **std::ranges::min_element(by_hand, {}, &Contender::seconds);
-  const double ratio = same.empty() ? ours.ratio_to(best) : std::max(ours.ratio_to(best), 1.0);
-  const bool is_best = !same.empty() && ratio <= 1;
-  std::printf("  %s %8.3f ms (predicted %.3f), best by hand %8.3f ms (%s), ratio %.3f%s\n", ours.name().c_str(),
-              ours.seconds() * 1e3, ours.predicted() * 1e3, (is_best ? ours : best).seconds() * 1e3,
-              (is_best ? same : best.name()).c_str(), ratio,
-              same.empty() ? "" : ("; the same program as " + same).c_str());
-  return ratio;
-}
-
 // By the model's predictions, and by the clock where that comes to another program.
-std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<std::string>& groups) {
+std::vector<Contender> our_schedules(const Case& c, Memory& memory, bool curve, std::vector<std::string>& groups) {
   std::vector<Contender> ours;
   Pair automatic = c.make();
   const ScheduleReport report = must(auto_schedule(automatic.pipeline, {automatic.source}, {automatic.result},
@@ -247,6 +244,7 @@ std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<
   Pair measured = c.make();
   const MeasuredReport by_clock = must(measured_schedule(measured.pipeline, {measured.source}, {measured.result},
                                                          memory.arguments(), CostModel::of_machine()));
+  if (curve) std::printf("%s", by_clock.to_string().c_str());
   const MeasuredReport::Candidate& chosen = by_clock.candidates[by_clock.chosen];
   Contender contender(kMeasured, measured, chosen.predicted_seconds, memory);
   if (contender.text() == ours.front().text()) return ours;
@@ -255,46 +253,88 @@ std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<
   return ours;
 }
 
-// `curve`: what each schedule takes, and is predicted to take, is printed.
-Ratios measure(const Case& c, bool curve) {
-  Memory memory(c);
-  std::vector<std::string> groups;
-  std::vector<Contender> all = our_schedules(c, memory, groups);
-  const size_t ours = all.size();
-  std::vector<std::string> same(ours);
-  for (const Schedule& schedule : schedules_by_hand(c)) {
-    Pair pair = c.make();
-    schedule.apply(pair);
-    const PredictedCost predicted =
-        must(predict_cost(pair.pipeline, {pair.source}, {pair.result}, memory.sizes(), CostModel::of_machine()));
-    Contender contender(schedule.name, pair, predicted.seconds(), memory);
-    const auto first_of_hand = all.begin() + static_cast<int64_t>(ours);
-    const auto found = std::ranges::find(all.begin(), first_of_hand, contender.text(), &Contender::text);
-    if (found != first_of_hand)
-      same[static_cast<size_t>(found - all.begin())] = schedule.name;
-    else if (contender.try_out().ok())
-      all.push_back(std::move(contender));  // the kernels take its windows
+// The schedules of a case that are compared, in as many moments as one likes.
+class Comparison {
+ public:
+  // Finds the best ones by hand. `curve`: what each schedule takes, and is predicted to take, is printed.
+  Comparison(const Case& c, bool curve) : name_(c.name), memory_(c) {
+    std::vector<Contender> all = our_schedules(c, memory_, curve, groups_);
+    same_.resize(all.size());
+    add_by_hand(c, all);
+    TENON_CHECK(std::ranges::all_of(all, &Contender::shares_arena), "a schedule of '", c.name,
+                "' has memory of its own");
+    const std::vector<Contender*> final = finalists(all, same_.size(), random_);
+    if (curve) print_curve(all, c.name);
+    rounds_ = std::clamp(static_cast<int>(kFinalSeconds / all[0].seconds()), kFinalRounds, kMostFinalRounds);
+    for (Contender* contender : final) {
+      contender->forget();
+      final_.push_back(std::move(*contender));
+    }
   }
-  TENON_CHECK(std::ranges::all_of(all, &Contender::shares_arena), "a schedule of '", c.name, "' has memory of its own");
-  std::mt19937 random(kOrderSeed);
-  std::vector<Contender*> final = finalists(all, ours, random);
-  if (curve) print_curve(all);
-  const int rounds = std::clamp(static_cast<int>(kFinalSeconds / all[0].seconds()), kFinalRounds, kMostFinalRounds);
-  for (Contender* contender : final) contender->forget();
-  run_in_turn(final, rounds, random);
-  // Ours that are the same as one by hand are by hand, too.
-  std::vector<double> ratios;
-  std::printf("  %s\n", c.name.c_str());
-  for (size_t i = 0; i < ours; ++i) {
-    std::vector<Contender*> by_hand(final.begin() + static_cast<int64_t>(ours), final.end());
-    for (size_t other = 0; other < ours; ++other)
-      if (other != i && !same[other].empty()) by_hand.push_back(final[other]);
-    ratios.push_back(print_ratio(*final[i], by_hand, same[i]));
+  Comparison(const Comparison&) = delete;  // contenders run in its memory
+  Comparison& operator=(const Comparison&) = delete;
+
+  void run() {
+    std::vector<Contender*> all;
+    for (Contender& c : final_) all.push_back(&c);
+    run_in_turn(std::move(all), rounds_, random_);
   }
-  for (const std::string& group : groups) std::printf("      %s\n", group.c_str());
-  std::fflush(stdout);
-  return {ratios.front(), ratios.back()};
-}
+
+  // By all moments together.
+  Ratios print() const {
+    std::printf("  %s\n", name_.c_str());
+    std::vector<double> ratios;
+    for (size_t i = 0; i < same_.size(); ++i) ratios.push_back(print_ratio(i));
+    for (const std::string& group : groups_) std::printf("      %s\n", group.c_str());
+    std::fflush(stdout);
+    return {ratios.front(), ratios.back()};
+  }
+
+ private:
+  void add_by_hand(const Case& c, std::vector<Contender>& all) {
+    for (const Schedule& schedule : schedules_by_hand(c)) {
+      Pair pair = c.make();
+      schedule.apply(pair);
+      const PredictedCost predicted =
+          must(predict_cost(pair.pipeline, {pair.source}, {pair.result}, memory_.sizes(), CostModel::of_machine()));
+      Contender contender(schedule.name, pair, predicted.seconds(), memory_);
+      const auto first_of_hand = all.begin() + static_cast<int64_t>(same_.size());
+      const auto found = std::ranges::find(all.begin(), first_of_hand, contender.text(), &Contender::text);
+      if (found != first_of_hand)
+        same_[static_cast<size_t>(found - all.begin())] = schedule.name;
+      else if (contender.try_out().ok())
+        all.push_back(std::move(contender));  // the kernels take its windows
+    }
+  }
+
+  // One by hand that is the same program as ours is not run a second time: where no other is faster, ours is the best
+  // by hand; and the other one of ours is by hand, too, if it is the same as one.
+  double print_ratio(size_t which) const {
+    const Contender& ours = final_[which];
+    const std::string& same = same_[which];
+    const Contender* best = nullptr;
+    double ratio = 0;
+    for (size_t i = 0; i < final_.size(); ++i)
+      if (i != which && (i >= same_.size() || !same_[i].empty()))
+        if (const double to_this = ours.ratio_to(final_[i]); best == nullptr || to_this > ratio)
+          best = &final_[i], ratio = to_this;
+    const bool is_best = best == nullptr || (!same.empty() && ratio <= 1);
+    if (is_best) ratio = 1;
+    std::printf("  %s %8.3f ms (predicted %.3f), best by hand %8.3f ms (%s), ratio %.3f", ours.name().c_str(),
+                ours.seconds() * 1e3, ours.predicted() * 1e3, (is_best ? ours : *best).seconds() * 1e3,
+                (is_best ? same : best->name()).c_str(), ratio);
+    std::printf(same.empty() ? "\n" : "; the same program as %s\n", same.c_str());
+    return ratio;
+  }
+
+  std::string name_;
+  Memory memory_;
+  std::vector<std::string> groups_;
+  std::vector<std::string> same_;  // of each of ours, the name of the one by hand that is the same program
+  std::mt19937 random_{kOrderSeed};
+  std::vector<Contender> final_;  // ours first
+  int rounds_ = 0;                // in a moment
+};
 
 // Over the cases of a family.
 class Summary {
@@ -316,11 +356,21 @@ class Summary {
   size_t within_ = 0, cases_ = 0;
 };
 
-void sweep(const std::string& family, const std::vector<Case>& cases, bool curve) {
+// All cases are compared in each moment, so that moments lie as far apart as a family takes.
+void sweep(const std::string& family, const std::vector<Case>& cases, int moments, bool curve) {
   std::printf("%s\n", family.c_str());
-  Summary predicted, measured;
+  std::vector<std::unique_ptr<Comparison>> comparisons;
   for (const Case& c : cases) {
-    const Ratios ratios = measure(c, curve);
+    comparisons.push_back(std::make_unique<Comparison>(c, curve));
+    comparisons.back()->run();
+  }
+  for (int moment = 1; moment < moments; ++moment) {
+    std::fprintf(stderr, "%s: %d of %d moments\n", family.c_str(), moment, moments);
+    for (const auto& comparison : comparisons) comparison->run();
+  }
+  Summary predicted, measured;
+  for (const auto& comparison : comparisons) {
+    const Ratios ratios = comparison->print();
     predicted.add(ratios.predicted);
     measured.add(ratios.measured);
   }
@@ -393,7 +443,12 @@ int sweep_schedules(std::vector<std::string> arguments) {
     arguments.erase(at, at + 2);
     return value;
   };
-  const std::string only = take("--only"), file = take("--recorded");
+  const std::string only = take("--only"), file = take("--recorded"), moments = take("--moments");
+  const int times = moments.empty() ? kMoments : std::atoi(moments.c_str());
+  if (times < 1) {
+    std::fprintf(stderr, "--moments %s: it takes a number from 1 on\n", moments.c_str());
+    return 1;
+  }
   const Recorded recorded = file.empty() ? Recorded() : recorded_in(file);
   const std::vector<Family>& known = sweep_families();
   for (const std::string& name : arguments)
@@ -407,7 +462,7 @@ int sweep_schedules(std::vector<std::string> arguments) {
     std::erase_if(all, [&](const Case& c) { return c.name.find(only) == std::string::npos; });
     if (all.empty()) continue;
     if (file.empty())
-      sweep(name, all, curve);
+      sweep(name, all, times, curve);
     else
       choose_of(recorded, name, all);
   }
