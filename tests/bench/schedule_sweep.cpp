@@ -234,7 +234,7 @@ struct Ratios {
 };
 
 // By the model's predictions, and by the clock where that comes to another program.
-std::vector<Contender> our_schedules(const Case& c, Memory& memory, bool curve, std::vector<std::string>& groups) {
+std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<std::string>& groups) {
   std::vector<Contender> ours;
   Pair automatic = c.make();
   const ScheduleReport report = must(auto_schedule(automatic.pipeline, {automatic.source}, {automatic.result},
@@ -244,7 +244,6 @@ std::vector<Contender> our_schedules(const Case& c, Memory& memory, bool curve, 
   Pair measured = c.make();
   const MeasuredReport by_clock = must(measured_schedule(measured.pipeline, {measured.source}, {measured.result},
                                                          memory.arguments(), CostModel::of_machine()));
-  if (curve) std::printf("%s", by_clock.to_string().c_str());
   const MeasuredReport::Candidate& chosen = by_clock.candidates[by_clock.chosen];
   Contender contender(kMeasured, measured, chosen.predicted_seconds, memory);
   if (contender.text() == ours.front().text()) return ours;
@@ -258,7 +257,7 @@ class Comparison {
  public:
   // Finds the best ones by hand. `curve`: what each schedule takes, and is predicted to take, is printed.
   Comparison(const Case& c, bool curve) : name_(c.name), memory_(c) {
-    std::vector<Contender> all = our_schedules(c, memory_, curve, groups_);
+    std::vector<Contender> all = our_schedules(c, memory_, groups_);
     same_.resize(all.size());
     add_by_hand(c, all);
     TENON_CHECK(std::ranges::all_of(all, &Contender::shares_arena), "a schedule of '", c.name,
