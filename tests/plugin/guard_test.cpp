@@ -58,7 +58,7 @@ TEST_F(GuardTest, TheReferenceRunsThroughTheSeam) {
   EXPECT_EQ((*registry.open("reference-plugin"))->device(), host_device());
 }
 
-TEST_F(GuardTest, TheTemplateRefusesPolitely) {
+TEST_F(GuardTest, TheTemplateRunsOneOperatorAndRefusesOthersPolitely) {
   describe("template", "template");
   TargetRegistry registry({{TENON_PLUGINS}, false});
   auto backend = registry.open("template");
@@ -69,9 +69,19 @@ TEST_F(GuardTest, TheTemplateRefusesPolitely) {
     ASSERT_TRUE(refusal);
     EXPECT_THAT(refusal->reason, AllOf(HasSubstr("template"), HasSubstr(op.name().str())));
   }
-  auto built = (*backend)->build(graph(kGraph));
-  ASSERT_FALSE(built.ok());
-  EXPECT_EQ(built.error().code(), Code::unsupported);
+  const auto of_type = [](std::string_view type) {
+    return graph(str("graph @g(%x: ", type, "[N]) -> (%y) { %y = Abs %x }"));
+  };
+  const auto refusal = (*backend)->refuses(*of_type("i32")->body().first());
+  ASSERT_TRUE(refusal);
+  EXPECT_THAT(refusal->reason, HasSubstr("f32 only, not in i32"));
+
+  EXPECT_FALSE((*backend)->refuses(*of_type("f32")->body().first()));
+  auto built = (*backend)->build(of_type("f32"));
+  ASSERT_TRUE(built.ok()) << built.error().to_string();
+  const auto made = run(**built, {Tensor::of<float>({3}, {1, -2, -0.0f})});
+  ASSERT_TRUE(made.ok()) << made.error().to_string();
+  EXPECT_TRUE((*made)[0].tensor().identical(Tensor::of<float>({3}, {1, 2, 0})));
 }
 
 TEST_F(GuardTest, WhateverThrowsBecomesAnError) {

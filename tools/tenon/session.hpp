@@ -99,6 +99,7 @@ void add_emit(CLI::App& app, Session& session, int& exit_code);
 void add_quantise(CLI::App& app, Session& session, int& exit_code);
 void add_layout(CLI::App& app, Session& session, int& exit_code);
 void add_target(CLI::App& app, Session& session, int& exit_code);
+void add_new_plugin(CLI::App& app, Session& session, int& exit_code);
 void add_conformance(CLI::App& app, Session& session, int& exit_code);
 
 }  // namespace tenon::cli
