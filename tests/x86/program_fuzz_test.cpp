@@ -73,13 +73,18 @@ TEST_P(ProgramFuzz, RandomGraphsHaveTheBitsOfTheReference) {
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
-    tenon::testing::RandomDag dag(
-        {.seed = seed, .exact = true, .lanes = lanes_of(GetParam(), kF32), .crops = true, .joins = true});
+    tenon::testing::RandomDag dag({.seed = seed,
+                                   .exact = true,
+                                   .lanes = lanes_of(GetParam(), kF32),
+                                   .crops = true,
+                                   .joins = true,
+                                   .again = true});
     const auto graph = dag.build();
     const std::vector<Datum> inputs = dag.inputs(*graph);
     const auto fused = graph->clone();
     const auto made = snippet::tokenize_snippets(
-        *fused, {.can_emit = [&](const codegen::Signature& s) { return compiler_->can_emit(s); }});
+        *fused, {.can_emit = [&](const codegen::Signature& s) { return compiler_->can_emit(s); },
+                 .stores_again = [](const Value&) { return true; }});
     ASSERT_TRUE(made.ok()) << made.error().to_string();
     expect_same(*graph, *fused, inputs);
     if (HasFatalFailure()) return;
