@@ -135,10 +135,10 @@ TEST_F(X86Backend, PredictsTheLongerOfMovementAndArithmetic) {
   EXPECT_EQ(predicted(), 4 * (2 * 3 * 37 + 37));
 }
 
-// Of what is sure to fill L2 one kernel stores all outputs; else one is stored, and copied.
-TEST_F(X86Backend, StoresAgainWhatFillsL2) {
+// Of what is sure to fill L2 with its copy one kernel stores all outputs; else one is stored, and copied.
+TEST_F(X86Backend, StoresAgainWhatFillsL2WithItsCopy) {
   TargetDescription description = machine();
-  description.memories = {{.name = "l2", .size_bytes = 4 * 1000}};
+  description.memories = {{.name = "l2", .size_bytes = 2 * 4 * 1000}};
   const auto target = backend(description), unknown = backend();
   const auto graph = parse_graph(R"(graph @g(%l: f32[10,N,100], %s: f32[999], %h: f16[10,N,100]) -> (a: %a, again: %a,
       b: %b, flat: %f, c: %c, copy: %c, t: %t) {
