@@ -48,6 +48,18 @@ struct Options {
   }
 };
 
+// The value and a copy of it, whatever its symbols are. What L2 holds with its copy is copied in no more time than a
+// kernel takes that stores to one tensor more (docs/performance/graphs.md).
+bool two_fill_l2(const Value& value, const TargetDescription& target) {
+  const MemorySpace* l2 = target.memory("l2");
+  if (!l2 || !value.type().is_tensor() || !value.type().shape().ranked()) return false;
+  Dims least;
+  for (const Dim& dim : value.type().shape().dims()) least.push_back(dim.is_static() ? dim.value() : 1);
+  const auto elements = element_count(least);
+  const auto bits = static_cast<uint64_t>(value.type().element().bits());
+  return elements.ok() && static_cast<uint64_t>(*elements) * bits / 4 >= l2->size_bytes;
+}
+
 class Backend final : public TargetBackend {
  public:
   Backend(TargetDescription description, const Options& options, const codegen::JitterTable& table)
@@ -66,10 +78,20 @@ class Backend final : public TargetBackend {
     return Refusal{std::move(reason)};
   }
 
+  bool stores_again(const Op& op) const override {
+    bool pays = false;
+    for (size_t r = 0; r < op.result_count() && !irgen::is_movement(op); ++r)
+      pays |= two_fill_l2(*op.result(r), description_);
+    return pays;
+  }
+
   Result<void> add_tensor_sel(PassManager& passes) override {
     snippet::TokenizeOptions options;
     if (!options_.fuse) options.max_operators = 1;
     options.can_emit = [compiler = compiler_](const codegen::Signature& s) { return compiler->can_emit(s); };
+    options.stores_again = [compiler = compiler_](const Value& value) {
+      return two_fill_l2(value, compiler->target());
+    };
     TENON_OK(
         passes.add({.name = "walk-slots",
                     .contract = "Needs types. Keeps names of outputs. Leaves elementwise operators on row-major slots.",

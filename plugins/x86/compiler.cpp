@@ -49,7 +49,9 @@ Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippe
   TENON_TRY(first, forms_->make(bodies, tiers[0]));
   made->form = std::move(first);
   for (size_t i = 1; i < tiers.size(); ++i) {
-    const auto make = [forms = forms_, tier = tiers[i]](const snippet::Body& of) { return forms->make(of, tier); };
+    const auto make = [forms = forms_, tier = tiers[i], lose = bodies.bytes_lose()](const snippet::Body& of) {
+      return forms->make(of, tier, lose);
+    };
     made->larger.push_back(std::make_unique<const irgen::FormOnDemand>(tiers[i].calls, make));
     if (tiers[i].certain) TENON_OK(made->larger.back()->get(made->body));
   }

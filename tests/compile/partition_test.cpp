@@ -14,11 +14,11 @@
 namespace tenon {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::assembled;
+using ::testing::ElementsAre;
 using testing::FakeBackend;
 using testing::FarDevice;
+using ::testing::HasSubstr;
 
 std::unique_ptr<Graph> parsed(std::string_view text) {
   auto graph = parse_graph(text);
@@ -129,8 +129,49 @@ TEST(Partition, WhatIsMadeOfConstantsGoesBeforeItsUser) {
       if (op.name() != "Constant") made.back().push_back(op.result()->name());
     }
   }
-  EXPECT_THAT(made, ElementsAre(ElementsAre("w0", "m", "a"), ElementsAre("y"), ElementsAre("w1", "v1", "b"),
-                                ElementsAre("z")));
+  EXPECT_THAT(
+      made, ElementsAre(ElementsAre("w0", "m", "a"), ElementsAre("y"), ElementsAre("w1", "v1", "b"), ElementsAre("z")));
+}
+
+// What is several outputs is as many of the part, where its target stores it again; else runs copy it.
+TEST(Partition, TargetsStoreOutputsAgain) {
+  struct Repeating : FakeBackend {
+    using FakeBackend::FakeBackend;
+    bool stores_again(const Op& op) const override { return op.is("Neg"); }
+  };
+  const auto graph = parsed(R"(graph @g(%x: f32[2]) -> (y: %y, b: %y, c: %z, w: %w, y_again: %y, e: %w) {
+    %y = Neg %x
+    %z = Neg %y
+    %y_again = Neg %z
+    %w = Abs %y_again
+  })");
+  Repeating a("a", {"Neg"});
+  FakeBackend b("b", {"Abs"});
+  const auto cut = partition(*graph, {&a, &b});
+  ASSERT_TRUE(cut.ok()) << cut.error().to_string();
+  const Region& body = cut->parts.at(0).graph->body();
+  std::vector<std::string> names;
+  for (size_t i = 0; i < body.output_count(); ++i) names.push_back(body.output_name(i));
+  EXPECT_THAT(names, ElementsAre("y", "z", "y_again", "b", "y_again_again"));
+  EXPECT_EQ(body.output(3), body.output(0));
+  EXPECT_EQ(body.output(4), body.output(0));
+  EXPECT_EQ(cut->parts.at(1).graph->body().output_count(), 1u);
+  EXPECT_EQ(cut->output_slots[3], cut->output_slots[5]);
+  for (const size_t i : {1, 4}) EXPECT_EQ(std::ranges::count(cut->output_slots, cut->output_slots[i]), 1);
+  for (const auto& device : {std::shared_ptr<FarDevice>(), std::make_shared<FarDevice>("far")}) {
+    Repeating on("a", {"Neg"}, device);
+    const auto model = assembled(*graph, {&on, &b});
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    const std::vector<Datum> inputs{row({1, -2})};
+    const auto outputs = (*model)->run(inputs);
+    ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+    const std::vector<Datum> expected = {row({-1, 2}), row({-1, 2}), row({1, -2}),
+                                         row({1, 2}),  row({-1, 2}), row({1, 2})};
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(compare((*outputs)[i], expected[i]).equal) << i;
+      for (size_t j = 0; j < i; ++j) EXPECT_NE((*outputs)[i].tensor().data(), (*outputs)[j].tensor().data());
+    }
+  }
 }
 
 TEST(Partition, ValuesAreCopiedOnlyWhereTheyCrossDevices) {

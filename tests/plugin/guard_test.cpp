@@ -117,6 +117,17 @@ TEST_F(GuardTest, WhateverThrowsBecomesAnError) {
   EXPECT_TRUE(use(registry, "throwing").ok());
 }
 
+TEST_F(GuardTest, WhatIsStoredAgainComesThroughOrIsCopied) {
+  install("throwing");
+  TargetRegistry registry;
+  auto backend = registry.open("throwing");
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  const auto g = graph(kGraph);
+  EXPECT_TRUE((*backend)->stores_again(*g->body().first()));
+  const Environment asked("FIXTURE_THROW", "stores_again");
+  EXPECT_FALSE((*backend)->stores_again(*g->body().first()));
+}
+
 TEST_F(GuardTest, LayoutsOfAPluginComeThroughOrItIsRowMajor) {
   install("throwing");
   TargetRegistry registry;

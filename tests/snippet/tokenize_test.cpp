@@ -349,6 +349,51 @@ TEST(Tokenize, LeavesViewsAndShapeArithmeticAlone) {
   EXPECT_EQ(subgraphs_of(**graph).at(0)->result_count(), 1u);
 }
 
+// A value that is several outputs, behind views or not, is a result for each of them; others read the first.
+TEST(Tokenize, StoresAgainWhatIsSeveralOutputs) {
+  const std::string_view text =
+      "graph @g(%a: f32[4,6], %w: f32[6,6]) -> (first: %r, flat: %f, again: %r, row: %s, product: %p, other: %n) {\n"
+      " %r = Relu %a\n %f = Flatten %r\n %i = Identity %f\n %k = Constant {value = dense<i64[1]: 24>}\n"
+      " %s = Reshape %i, %k\n %p = MatMul %r, %w\n %n = Neg %r }";
+  TokenizeOptions options;
+  options.stores_again = [](const Value&) { return true; };
+  EXPECT_EQ(tokenized(text.substr(text.find('(')), options), 1u);
+  auto graph = *parse_graph(text);
+  ASSERT_TRUE(tokenize_snippets(*graph, options).ok());
+  const Op& snippet = *subgraphs_of(*graph).at(0);
+  const Region& body = graph->body();
+  ASSERT_EQ(snippet.result_count(), 5u) << print(*graph);
+  for (const size_t again : {2, 3, 4}) EXPECT_EQ(snippet.region(0).output(again), snippet.region(0).output(0));
+  EXPECT_EQ(body.output(0)->producer(), &snippet);
+  EXPECT_EQ(body.output(1)->producer()->operand(0)->producer(), &snippet);
+  EXPECT_EQ(body.output(2)->producer(), &snippet);
+  for (size_t i = 0; i < body.output_count(); ++i)
+    for (size_t j = 0; j < i; ++j) EXPECT_NE(body.output(i), body.output(j));
+  EXPECT_EQ(body.output(4)->producer()->operand(0), body.output(0));
+  EXPECT_EQ(body.output_name(1), "flat");
+}
+
+// Not where it does not pay, nor for a value that is an output once.
+TEST(Tokenize, StoresAgainWhereItPays) {
+  const std::string_view text =
+      "graph @g(%a: f32[4,6], %b: f32[2], %c: f32[5]) -> (r: %r, r2: %r, s: %s, s2: %t, u: %u) {\n"
+      " %r = Relu %a\n %s = Neg %b\n %t = Identity %s\n %u = Abs %c }";
+  TokenizeOptions options;
+  const auto results = [&] {
+    auto graph = *parse_graph(text);
+    EXPECT_TRUE(tokenize_snippets(*graph, options).ok());
+    EXPECT_TRUE(verify(*graph).ok());
+    std::vector<size_t> counts;
+    for (const Op* op : subgraphs_of(*graph)) counts.push_back(op->result_count());
+    return counts;
+  };
+  EXPECT_THAT(results(), ::testing::ElementsAre(1, 1, 1));
+  options.stores_again = [](const Value& value) { return value.type().shape().rank() == 2; };
+  EXPECT_THAT(results(), ::testing::ElementsAre(2, 1, 1));
+  options.stores_again = [](const Value& value) { return value.type().shape().rank() == 1; };
+  EXPECT_THAT(results(), ::testing::ElementsAre(1, 2, 1));
+}
+
 TEST(Tokenize, KeepsNamesAndGoesIntoRegions) {
   auto graph = parse_graph(
       "graph @g(%c: bool[], %a: f32[4]) -> (out: %y) {\n %r = Relu %a\n"

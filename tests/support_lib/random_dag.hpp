@@ -22,6 +22,7 @@ struct RandomDagOptions {
   int lanes = 8;       // extents are drawn around it
   bool crops = false;  // some inputs are read in part
   bool joins = false;  // some results become parts of larger ones, along with others or with inputs
+  bool again = false;  // some outputs are so once more, or a view of them is
 };
 
 class RandomDag {
@@ -46,6 +47,7 @@ class RandomDag {
     int outputs = 0;
     for (Value* value : values_)
       if (!value->used() && value->producer()) graph_->body().add_output(value, str("out", outputs++));
+    for (int64_t left = options_.again ? pick(random_, 0, 3) : 0; left > 0 && outputs > 0; --left) add_again(outputs++);
     return std::move(graph_);
   }
 
@@ -119,6 +121,23 @@ class RandomDag {
     }
     std::shuffle(parts.begin(), parts.end(), random_);
     add("Concat", parts, {{"axis", static_cast<int64_t>(axis)}});
+  }
+
+  // Of any result, so that others may read it as well.
+  void add_again(int number) {
+    std::vector<Value*> made;
+    std::ranges::copy_if(values_, std::back_inserter(made), [](const Value* value) { return value->producer(); });
+    Value* value = pick(random_, 0, 1) ? one_of(made) : graph_->body().output(0);
+    Builder builder(graph_->body());
+    const int64_t elements = *element_count(*value->type().shape().static_dims());
+    switch (pick(random_, 0, 3)) {
+      case 0: value = *builder.op("Identity", {value}); break;
+      case 1: value = *builder.op("Flatten", {value}, {{"axis", int64_t{0}}}); break;
+      case 2:
+        value = *builder.op("Reshape", {value, builder.constant_ints({elements})}, {{"allowzero", int64_t{1}}});
+        break;
+    }
+    graph_->body().add_output(value, str("out", number));
   }
 
   // Broadcasts to the space.

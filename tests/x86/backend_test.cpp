@@ -7,6 +7,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/reference/interpreter.hpp>
+#include <tenon/runtime/host_run.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/tensor/compare.hpp>
 
@@ -132,6 +133,62 @@ TEST_F(X86Backend, PredictsTheLongerOfMovementAndArithmetic) {
   EXPECT_EQ(predicted(), arithmetic);
   host.bandwidth = Bandwidth{1e6, Bandwidth::Per::second};
   EXPECT_EQ(predicted(), 4 * (2 * 3 * 37 + 37));
+}
+
+// Of what is sure to fill L2 with its copy one kernel stores all outputs; else one is stored, and copied.
+TEST_F(X86Backend, StoresAgainWhatFillsL2WithItsCopy) {
+  TargetDescription description = machine();
+  description.memories = {{.name = "l2", .size_bytes = 2 * 4 * 1000}};
+  const auto target = backend(description), unknown = backend();
+  const auto graph = parse_graph(R"(graph @g(%l: f32[10,N,100], %s: f32[999], %h: f16[10,N,100]) -> (a: %a, again: %a,
+      b: %b, flat: %f, c: %c, copy: %c, t: %t) {
+  %a = Neg %l
+  %b = Abs %l
+  %f = Flatten %b
+  %c = Neg %s
+  %d = Neg %h
+  %t = Transpose %l
+})");
+  ASSERT_TRUE(graph.ok()) << graph.error().to_string();
+  std::vector<bool> again;
+  for (const Op& op : (*graph)->body()) {
+    again.push_back(target->stores_again(op));
+    EXPECT_FALSE(unknown->stores_again(op)) << op.describe();
+  }
+  EXPECT_THAT(again, ElementsAre(true, true, false, false, false, false));
+
+  const std::vector<Datum> inputs{*Tensor::zeros(kF32, {10, 2, 100}), *Tensor::zeros(kF32, {999}),
+                                  *Tensor::zeros(kF16, {10, 2, 100})};
+  for (const Datum& input : {inputs[0], inputs[1]}) {
+    Tensor tensor = input.tensor();
+    for (float next = -500; float& x : tensor.mutable_as<float>()) x = next++;
+  }
+  const auto wanted = (*Interpreter::prepare(**graph))->run(inputs);
+  auto fused = (*graph)->clone();
+  PassManager passes;
+  ASSERT_TRUE(target->add_tensor_sel(passes).ok());
+  ASSERT_TRUE(passes.run(*fused).ok());
+  const Region& body = fused->body();
+  EXPECT_NE(body.output(0), body.output(1));
+  EXPECT_EQ(body.output(3)->producer()->operand(0)->producer(), body.output(2)->producer());
+  EXPECT_NE(body.output(3)->producer()->operand(0), body.output(2));
+  EXPECT_EQ(body.output(4), body.output(5));
+  const auto executable = target->build(std::move(fused));
+  ASSERT_TRUE(executable.ok()) << executable.error().to_string();
+  const auto& run = dynamic_cast<const HostRun&>(**executable);
+  std::vector<Datum> outputs(wanted->size());
+  std::vector<const Datum*> from;
+  std::vector<Datum*> to;
+  for (const Datum& input : inputs) from.push_back(&input);
+  for (Datum& output : outputs) to.push_back(&output);
+  for (int i = 0; i < 2; ++i) {
+    const auto done = run.run(from, to, {});
+    ASSERT_TRUE(done.ok()) << done.error().to_string();
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      EXPECT_TRUE(outputs[o].tensor().identical((*wanted)[o].tensor())) << o;
+      for (size_t other = 0; other < o; ++other) EXPECT_NE(outputs[o].tensor().data(), outputs[other].tensor().data());
+    }
+  }
 }
 
 TEST_F(X86Backend, UnfusedItIsAKernelForEachOperator) {

@@ -195,6 +195,37 @@ TEST_P(Forms, OutputsOfOtherRowsStayInTheCaches) {
   }
 }
 
+// Lanes of bytes that spill in the first form are not tried in the next, which is what it would have been.
+TEST_P(Forms, BytesThatSpillAreTriedOnce) {
+  const FormMaker maker(target(), **jitter_table(), {});
+  const auto body = testing::body_of(R"(graph @g(%x: u8[N,64,M], %h: f16[N,64,M], %c: f32[64,1], %r: f32[M]) -> %y {
+  %v0 = Cast %x {to = type<f32[*]>}
+  %v1 = Cast %h {to = type<f32[*]>}
+  %v2 = Sub %v0, %c
+  %v3 = Mul %v2, %r
+  %v4 = Add %v3, %v1
+  %v5 = Sigmoid %v4
+  %v6 = Mul %v5, %v4
+  %v7 = Greater %v6, %c
+  %v8 = Where %v7, %v6, %v1
+  %v9 = Floor %v8
+  %v12 = Sub %v8, %v9
+  %v13 = Mul %v12, %c
+  %v14 = Add %v13, %r
+  %v15 = Abs %v14
+  %v16 = Min %v15, %v6
+  %v17 = Div %v16, %c
+  %y = Cast %v17 {to = type<i8[*]>}
+})");
+  FormBodies bodies(body);
+  const std::vector<FormMaker::Tier> tiers = maker.tiers_of(bodies);
+  ASSERT_TRUE(maker.make(bodies, tiers[0]).ok());
+  EXPECT_EQ(bodies.bytes_lose(), GetParam() == Isa::avx2);
+  const auto next = maker.make(bodies, tiers[1]), alone = maker.make(body, tiers[1]);
+  ASSERT_TRUE(next.ok() && alone.ok());
+  EXPECT_EQ(snippet::print(next->kernel), snippet::print(alone->kernel));
+}
+
 // What a sweep would keep for the next one is written by the sweep that both are, too. Its rows begin anywhere.
 TEST_P(Forms, ScratchMemoryIsNotWrittenPastTheCaches) {
   const FormMaker maker(target(), **jitter_table(), {});

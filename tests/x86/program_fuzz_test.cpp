@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include <support_lib/environment.hpp>
 #include <support_lib/on_reference.hpp>
@@ -12,6 +13,7 @@
 #include <tenon/ir/text.hpp>
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/snippet_kernels.hpp>
+#include <tenon/snippet/canonical/subgraph.hpp>
 #include <tenon/snippet/tokenize/tokenize.hpp>
 #include <tenon/tensor/compare.hpp>
 
@@ -65,26 +67,41 @@ class ProgramFuzz : public ::testing::TestWithParam<Isa> {
     }
   }
 
+  static bool stores_again(const Op& op) {
+    if (!isa<snippet::Subgraph>(op)) return false;
+    std::set<const Value*> values;
+    for (size_t r = 0; r < op.result_count(); ++r) values.insert(op.region(0).output(r));
+    return values.size() < op.result_count();
+  }
+
   std::shared_ptr<Compiler> compiler_;
   size_t parts_ = 0;
 };
 
 TEST_P(ProgramFuzz, RandomGraphsHaveTheBitsOfTheReference) {
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
+  size_t again = 0;
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
-    tenon::testing::RandomDag dag(
-        {.seed = seed, .exact = true, .lanes = lanes_of(GetParam(), kF32), .crops = true, .joins = true});
+    tenon::testing::RandomDag dag({.seed = seed,
+                                   .exact = true,
+                                   .lanes = lanes_of(GetParam(), kF32),
+                                   .crops = true,
+                                   .joins = true,
+                                   .again = true});
     const auto graph = dag.build();
     const std::vector<Datum> inputs = dag.inputs(*graph);
     const auto fused = graph->clone();
     const auto made = snippet::tokenize_snippets(
-        *fused, {.can_emit = [&](const codegen::Signature& s) { return compiler_->can_emit(s); }});
+        *fused, {.can_emit = [&](const codegen::Signature& s) { return compiler_->can_emit(s); },
+                 .stores_again = [](const Value&) { return true; }});
     ASSERT_TRUE(made.ok()) << made.error().to_string();
+    for (const Op& op : fused->body()) again += stores_again(op);
     expect_same(*graph, *fused, inputs);
     if (HasFatalFailure()) return;
   }
   EXPECT_GE(parts_, seeds / 10);
+  EXPECT_GE(again, seeds / 10);
 }
 
 // %f dies with the snippet that reads it in two loops: before the one over rows it makes %c, in it %w.

@@ -27,6 +27,11 @@ class SnippetFuzz : public ::testing::TestWithParam<Isa> {
     if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
   }
   int lanes() const { return lanes_of(GetParam(), kF32); }
+  static snippet::TokenizeOptions again() {
+    snippet::TokenizeOptions options;
+    options.stores_again = [](const Value&) { return true; };
+    return options;
+  }
   // Others may be too few to have kernels of each form.
   static bool are_usual_seeds() { return !std::getenv("TENON_FUZZ_FIRST") && !std::getenv("TENON_FUZZ_SEEDS"); }
 };
@@ -37,12 +42,12 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
-    tenon::testing::RandomDag dag({.seed = seed, .exact = true, .lanes = lanes(), .crops = true});
+    tenon::testing::RandomDag dag({.seed = seed, .exact = true, .lanes = lanes(), .crops = true, .again = true});
     auto graph = dag.build();
     const std::vector<Datum> inputs = dag.inputs(*graph);
     const std::vector<Tensor> expected = on_reference(*graph, inputs);
     auto fused = graph->clone();
-    runner.tokenize(*fused);
+    runner.tokenize(*fused, again());
     ASSERT_TRUE(verify(*fused).ok()) << verify(*fused).error().to_string();
     std::mt19937 random(seed);
     const std::vector<Tensor> got = runner.run(*fused, inputs, random);
@@ -75,10 +80,10 @@ TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
-    tenon::testing::RandomDag dag({.seed = seed, .exact = false, .lanes = lanes(), .crops = true});
+    tenon::testing::RandomDag dag({.seed = seed, .exact = false, .lanes = lanes(), .crops = true, .again = true});
     auto graph = dag.build();
     const std::vector<Datum> inputs = dag.inputs(*graph);
-    runner.tokenize(*graph);
+    runner.tokenize(*graph, again());
     std::mt19937 random(seed);
     runner.run(*graph, inputs, random);
     ASSERT_FALSE(HasFatalFailure()) << print(*graph);

@@ -94,6 +94,20 @@ TEST_P(TestGraphs, AddOfEveryWidth) {
       EXPECT_EQ(snippets({str("1,16,29,", width), second}, "%y { %y = Add %a, %b }"), 1u);
 }
 
+// Stored by one kernel as often as it is an output.
+TEST_P(TestGraphs, OneValueAsSeveralOutputs) {
+  snippet::TokenizeOptions options;
+  options.stores_again = [](const Value&) { return true; };
+  for (const int64_t width : widths({1, 7, 16, 31, 100})) {
+    const std::vector<std::string> shapes = {str("3,", width), str(width)};
+    for (const char* made : {"Add %a, %b", "Softmax %a {axis = -1}", "Softmax %a {axis = 0}"})
+      EXPECT_EQ(snippets_of(str("(", inputs_of(shapes), ") -> (y: %y, z: %y, f: %f, n: %n, g: %f) {\n %y = ", made,
+                                "\n %f = Flatten %y {axis = 0}\n %n = Neg %y }"),
+                            options),
+                1u);
+  }
+}
+
 TEST_P(TestGraphs, AddPair) {
   std::vector<std::vector<std::string>> pairs = {{"1,128,9,30", "1,128,1,30"},
                                                  {"1,128,9,1", "1,128,1,30"},

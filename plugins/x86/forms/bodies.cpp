@@ -7,7 +7,8 @@
 
 namespace tenon::x86 {
 
-FormBodies::FormBodies(const snippet::Body& as_it_is) : narrow_(with_narrow_ports(as_it_is)) {}
+FormBodies::FormBodies(const snippet::Body& as_it_is, bool bytes_lose)
+    : narrow_(with_narrow_ports(as_it_is)), bytes_lose_(bytes_lose) {}
 
 const snippet::Body& FormBodies::ready(bool merges, bool contracts) {
   std::optional<snippet::Body>& made = ready_[2 * size_t{merges} + size_t{contracts}];

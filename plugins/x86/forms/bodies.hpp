@@ -10,15 +10,20 @@ namespace tenon::x86 {
 // Made when it is asked for first. One thread.
 class FormBodies {
  public:
-  explicit FormBodies(const snippet::Body& as_it_is);
+  explicit FormBodies(const snippet::Body& as_it_is, bool bytes_lose = false);
   // With lanes as narrow as they may be (body/narrow_ports.hpp): what forms are chosen by.
   const snippet::Body& body() const { return narrow_; }
   // Without what the machine need not look at; of forms that merge two sweeps into one, and of those that contract.
   const snippet::Body& ready(bool merges, bool contracts);
+  // Four vectors side by side, for lanes of bytes, have cost more by spills than they save, in a form made before: so
+  // they will in the next, with a chance of 23 in 24, and are not tried again.
+  bool bytes_lose() const { return bytes_lose_; }
+  void set_bytes_lose() { bytes_lose_ = true; }
 
  private:
   const snippet::Body narrow_;
   std::array<std::optional<snippet::Body>, 4> ready_;
+  bool bytes_lose_;
 };
 
 }  // namespace tenon::x86

@@ -63,7 +63,7 @@ Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& 
   const snippet::Body& body = bodies.ready(tier.lower.merge_sweeps, tier.passes.contract);
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
   // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
-  if (joins && !is_of_bytes(body) && has_bytes(body)) {
+  if (joins && !bodies.bytes_lose() && !is_of_bytes(body) && has_bytes(body)) {
     TENON_TRY(kernel, lowered(body, tier, Copies::all));
     if (has_lanes_of_bytes(kernel)) {
       Lowered made = functions_in_turn(std::move(kernel));
@@ -72,7 +72,9 @@ Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& 
       TENON_TRY(other, lowered(body, tier, Copies::some));
       Lowered without = functions_in_turn(std::move(other));
       TENON_OK(allocate(without));
-      return cycles_of_loops(*made.allocated) < cycles_of_loops(*without.allocated) ? made : without;
+      if (cycles_of_loops(*made.allocated) < cycles_of_loops(*without.allocated)) return made;
+      bodies.set_bytes_lose();
+      return without;
     }
   }
   const bool of_bytes = joins && is_of_bytes(body);

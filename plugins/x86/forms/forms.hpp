@@ -98,8 +98,8 @@ class FormMaker {
   // From CodeCache::shared(), by the kernel's text without names: snippets that compute the same share it, and
   // profilers see it under the name of the first.
   Result<irgen::SnippetForm> make(FormBodies& bodies, const Tier& tier) const;
-  Result<irgen::SnippetForm> make(const snippet::Body& as_it_is, const Tier& tier) const {
-    FormBodies bodies(as_it_is);
+  Result<irgen::SnippetForm> make(const snippet::Body& as_it_is, const Tier& tier, bool bytes_lose = false) const {
+    FormBodies bodies(as_it_is, bytes_lose);
     return make(bodies, tier);
   }
   // Anew, with the names of the body's own operators.

@@ -61,7 +61,8 @@ class Partitioner {
         slots_[value] = out_.slots++;
         out_.constants.emplace_back(slots_[value], *tensor);
       }
-      out_.output_slots.push_back(slots_.at(value));
+      const auto own = own_slots_.find(i);
+      out_.output_slots.push_back(own != own_slots_.end() ? own->second : slots_.at(value));
     }
     return std::move(out_);
   }
@@ -140,13 +141,46 @@ class Partitioner {
       return at->second;
     };
     CutGraph piece = cut_graph(graph_, str(graph_.name(), "@", backends_[target]->name()), ops, slot_of);
+    repeat_outputs(*backends_[target], ops, piece);
     out_.parts.push_back({target, std::move(piece.graph), std::move(piece.inputs), std::move(piece.outputs)});
+  }
+
+  // What is several outputs of the whole graph becomes as many of the piece where the target stores it again.
+  void repeat_outputs(const TargetBackend& backend, std::span<Op* const> ops, CutGraph& piece) {
+    Region& body = piece.graph->body();
+    std::unordered_map<size_t, Value*> value_of;  // by slot
+    std::unordered_set<std::string> names;
+    for (const Op* op : ops) {
+      for (size_t r = 0; r < op->result_count(); ++r) {
+        const std::vector<size_t> outputs = outputs_of(*op->result(r));
+        if (outputs.size() < 2 || !backend.stores_again(*op)) continue;
+        for (size_t i = names.size(); i < body.output_count(); ++i) {
+          value_of.emplace(piece.outputs[i], body.output(i));
+          names.insert(body.output_name(i));
+        }
+        for (const size_t output : outputs | std::views::drop(1)) {
+          std::string name = body_.output_name(output);
+          while (!names.insert(name).second) name += "_again";
+          body.add_output(value_of.at(slots_.at(op->result(r))), std::move(name));
+          piece.outputs.push_back(own_slots_[output] = out_.slots++);
+        }
+      }
+    }
+  }
+  // Of the whole graph, ascending, that are `value`.
+  std::vector<size_t> outputs_of(const Value& value) const {
+    std::vector<size_t> outputs;
+    for (const Use* use = value.first_use(); use; use = use->next())
+      if (body_.is_return(*use->user())) outputs.push_back(use->index());
+    std::ranges::sort(outputs);
+    return outputs;
   }
 
   const Graph& graph_;
   const Region& body_;
   const std::vector<const TargetBackend*>& backends_;
   std::unordered_map<const Value*, size_t> slots_;
+  std::unordered_map<size_t, size_t> own_slots_;  // of outputs that are stored beside the first of their value
   std::unordered_map<const Op*, Key> key_of_;
   std::set<Key> keys_;
   std::map<Key, std::vector<Op*>> groups_;

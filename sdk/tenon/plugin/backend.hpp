@@ -50,6 +50,11 @@ class TENON_API TargetBackend {
   // What reorders cost, in the unit of LayoutKernel::cost.
   virtual BandwidthTable layout_costs() const { return {}; }
 
+  // Does the target's code of this operator, which it does not refuse, store a result a second time for less than a
+  // copy takes? Its part of the graph then lists the result among its outputs as often as the whole graph does, and
+  // an executable fills each. Else once, and runs copy it.
+  virtual bool stores_again(const Op&) const { return false; }
+
   // What the whole graph goes through before operators are placed, when this target is among those wanted: legalising
   // what the target takes in another form only, such as quantised models. It may change numbers; whoever compiles is
   // told.

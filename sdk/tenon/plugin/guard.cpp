@@ -296,12 +296,16 @@ class GuardedBackend final : public TargetBackend {
     if (!answer.ok()) return Refusal{answer.error().message()};
     return *std::move(answer);
   }
-  // These two only choose layouts: where the plugin throws in them, its operators are row-major, and a warning says so.
+  // These only choose layouts and who copies: where the plugin throws in them, its operators are row-major, outputs are
+  // copied, and a warning says so.
   std::vector<LayoutKernel> layout_kernels(const Op& op) const override {
     return or_nothing<std::vector<LayoutKernel>>("layout_kernels()", [&] { return made_->layout_kernels(op); });
   }
   BandwidthTable layout_costs() const override {
     return or_nothing<BandwidthTable>("layout_costs()", [&] { return made_->layout_costs(); });
+  }
+  bool stores_again(const Op& op) const override {
+    return or_nothing<bool>("stores_again()", [&] { return made_->stores_again(op); });
   }
   Result<void> add_prepare(PassManager& passes) override {
     return guarded(*origin_, "add_prepare()", [&] { return made_->add_prepare(passes); });

@@ -112,7 +112,8 @@ namespace tenon {
   VIRTUAL(Executable, arena_bytes) VIRTUAL(Executable, arena_lower_bound_bytes) VIRTUAL(Executable, serialize)         \
   VIRTUAL(Executable, listing) VIRTUAL(Executable, kernels)                                                            \
   VIRTUAL(TargetBackend, description) VIRTUAL(TargetBackend, device) VIRTUAL(TargetBackend, refuses)                   \
-  VIRTUAL(TargetBackend, layout_kernels) VIRTUAL(TargetBackend, layout_costs) VIRTUAL(TargetBackend, add_prepare)      \
+  VIRTUAL(TargetBackend, layout_kernels) VIRTUAL(TargetBackend, layout_costs) VIRTUAL(TargetBackend, stores_again)     \
+  VIRTUAL(TargetBackend, add_prepare)                                                                                  \
   VIRTUAL(TargetBackend, add_tensor_sel) VIRTUAL(TargetBackend, add_tensor_sched)                                      \
   VIRTUAL(TargetBackend, add_mem_alloc) VIRTUAL(TargetBackend, add_code_emit) VIRTUAL(TargetBackend, build)            \
   VIRTUAL(TargetBackend, load)                                                                                         \

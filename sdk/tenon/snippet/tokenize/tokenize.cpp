@@ -6,6 +6,7 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/snippet/canonical/decompose.hpp>
 #include <tenon/snippet/canonical/subgraph.hpp>
+#include <tenon/snippet/tokenize/store_again.hpp>
 #include <tenon/snippet/tokenize/tokenize_candidates_internal.hpp>
 #include <tenon/snippet/tokenize/tokenize_contraction_internal.hpp>
 
@@ -341,7 +342,9 @@ Result<size_t> tokenize_region(Region& region, Candidates& candidates, const Tok
 
 Result<size_t> tokenize_snippets(Graph& graph, const TokenizeOptions& options) {
   Candidates candidates(options);
-  return tokenize_region(graph.body(), candidates, options);
+  TENON_TRY(made, tokenize_region(graph.body(), candidates, options));
+  if (made != 0 && options.stores_again) store_again(graph, options.stores_again);
+  return made;
 }
 
 }  // namespace tenon::snippet

@@ -22,6 +22,9 @@ struct TokenizeOptions {
   std::function<bool(ElementType)> can_access;
   // May this operator be part of a snippet? None: all may.
   std::function<bool(const Op&)> may_take;
+  // Does a snippet that makes this value, which is several outputs of the graph's body, itself or views of it, store it
+  // for each of them? None: no value. Else it is stored once, and copied by whoever runs the graph.
+  std::function<bool(const Value&)> stores_again;
   // Inputs and outputs of one snippet together; 0: any number.
   size_t max_ports = 0;
   // Operators in one snippet; 0: any number.
