@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,9 @@ class NodeIdentities {
   virtual std::optional<snippet::ValueId> of(snippet::BodyNode& node) = 0;
 };
 
+// Choices between values that are the same for all elements, and differences from what is chosen, of the nodes that are
+// put anew.
+std::unique_ptr<NodeIdentities> choice_identities(NewBody& body, std::span<const snippet::BodyNode> nodes);
 // Choices by the order of what is chosen from, comparisons of the same values, signs that nobody sees.
 std::unique_ptr<NodeIdentities> order_identities(NewBody& body);
 // Floats that have no fraction to be dropped.
