@@ -36,8 +36,11 @@ class NewBody {
   // Of the body that was given.
   bool is_for_one(snippet::ValueId id) const { return index(id) < readers_.size() && readers_[index(id)] == 1; }
 
-  bool rounded(snippet::ValueId id) const { return rounded_[index(id)] != 0; }
-  void set_rounded(snippet::ValueId id) { rounded_[index(id)] = 1; }
+  bool rounded(snippet::ValueId id) const { return index(id) < rounded_.size() && rounded_[index(id)]; }
+  void set_rounded(snippet::ValueId id) {
+    rounded_.resize(body_.values.size(), 0);
+    rounded_[index(id)] = 1;
+  }
 
   snippet::ValueId add_value(const snippet::BodyValue& like) { return body_.add_value(like); }
   void keep(snippet::BodyNode node);
