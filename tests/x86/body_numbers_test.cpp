@@ -439,7 +439,8 @@ TEST(BodyNumbersOfGraphs, ChoicesBetweenTheSameForAllElements) {
   EXPECT_EQ(nodes(of("%b = Mul %a, %u\n%y = Abs %b"), "Abs"), 2);
   EXPECT_EQ(vary(of("%b = Add %a, %u\n%e = Greater %u, %five\n%f = Where %e, %b, %a\n%y = Abs %f")), 2)
       << "by a condition that stands";
-  EXPECT_EQ(vary(of("%b = Where %c, %five, %u\n%e = BitwiseXor %a, %five\n%f = BitwiseAnd %e, %b\n%y = Abs %f")), 2) << "of two choices";
+  EXPECT_EQ(vary(of("%b = Where %c, %five, %u\n%e = BitwiseXor %a, %five\n%f = BitwiseAnd %e, %b\n%y = Abs %f")), 2)
+      << "of two choices";
   EXPECT_EQ(vary(of("%s = Where %c, %k, %v\n%b = Mul %s, %v\n%y = Add %b, %x"), "Mul"), 0);
   EXPECT_EQ(vary(of("%b = Mul %a, %i\n%y = Abs %b"), "Abs"), 1) << "%i varies";
   EXPECT_EQ(vary(of("%b = Where %d, %five, %u\n%e = Mul %a, %b\n%y = Abs %e"), "Mul"), 1) << "by two conditions";
