@@ -208,6 +208,19 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%a = Min %x, %z\n%c = Less %a, %z\n%d = GreaterOrEqual %x, %a\n%e = And %c, %d\n%y = Where %e, %a, %k",
       "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Max %i, %j\n%b = Min %i, %j\n%c = "
       "LessOrEqual %i, %a\n%d = LessOrEqual %i, %b\n%e = And %c, %d\n%f = Equal %a, %j\n%y = Where %e, %a, %b",
+      // The greater and the less where it is known which, differences from what is chosen.
+      "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Max %i, %j\n%b = Min %j, %i\n%c = "
+      "LessOrEqual %i, %j\n%d = Where %c, %a, %b\n%e = Greater %j, %i\n%f = Where %e, %b, %a\n%g = BitwiseXor %d, "
+      "%f\n%y = BitwiseAnd %g, %a",
+      "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%c = Less %x, %k\n%a = Where %c, %i, "
+      "%j\n%b = Sub %a, %j\n%d = Where %c, %i, %j\n%e = Sub %j, %d\n%f = Where %c, %j, %i\n%g = Sub %f, %j\n%h = Max "
+      "%b, %e\n%y = BitwiseXor %h, %g",
+      // Choices between numbers, and what is made of them.
+      "%c = Less %x, %z\n%a = Where %c, %k, %o\n%b = Sub %a, %k\n%d = Mul %b, %k\n%y = Abs %d",
+      "%c = Less %x, %z\n%a = Where %c, %k, %o\n%b = Mul %a, %k\n%d = Neg %b\n%e = Max %b, %d\n%y = Add %e, %x",
+      "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: -7>}\n%t = Constant {value = dense<i32[]: "
+      "100>}\n%c = Less %i, %t\n%a = Where %c, %s, %t\n%b = Mul %a, %t\n%d = BitwiseXor %b, %s\n%e = Cast %d {to = "
+      "type<i8[*]>}\n%f = Cast %e {to = type<i32[*]>}\n%y = Sub %f, %b",
       // Choices by conditions of one value, one within the other.
       "%c = Less %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %a, %o",
       "%c = Greater %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %a, %k",
@@ -406,6 +419,37 @@ TEST(BodyNumbersOfGraphs, RootsThatAreOnlyCompared) {
   EXPECT_EQ(roots("%r = Sqrt %a\n%c = Equal %r, %k\n%y = Where %c, %x, %z"), 1);
 }
 
+// What is made of a choice between two values that are the same for all elements is made for each of these.
+TEST(BodyNumbersOfGraphs, ChoicesBetweenTheSameForAllElements) {
+  const auto of = [](const std::string& operators, const std::string& outputs = "%y", const std::string& n = "N") {
+    return with_fewer_checks(
+        body_of(str("graph @g(%x: f32[", n, "], %i: i32[", n, "], %u: i32[1], %v: f32[1]) -> ", outputs,
+                    " {\n%k = Constant {value = dense<f32[]: 3>}\n%five = Constant {value = "
+                    "dense<i32[]: 5>}\n%c = Less %x, %k\n%d = Greater %i, %five\n%a = Where %c, "
+                    "%u, %five\n",
+                    operators, "\n}")));
+  };
+  // Of operators that vary, and all.
+  const auto vary = [&](const snippet::Body& body, std::string_view op = {}) {
+    return std::ranges::count_if(body.nodes, [&](const snippet::BodyNode& node) {
+      return body.values[static_cast<size_t>(node.result)].varies != 0 && (op.empty() || node.op.view() == op);
+    });
+  };
+  EXPECT_EQ(vary(of("%b = Mul %a, %u\n%y = Abs %b")), 2) << "the comparison and a choice";
+  EXPECT_EQ(nodes(of("%b = Mul %a, %u\n%y = Abs %b"), "Abs"), 2);
+  EXPECT_EQ(vary(of("%b = Add %a, %u\n%e = Greater %u, %five\n%f = Where %e, %b, %a\n%y = Abs %f")), 2)
+      << "by a condition that stands";
+  EXPECT_EQ(vary(of("%b = Where %c, %five, %u\n%e = BitwiseXor %a, %five\n%f = BitwiseAnd %e, %b\n%y = Abs %f")), 2)
+      << "of two choices";
+  EXPECT_EQ(vary(of("%s = Where %c, %k, %v\n%b = Mul %s, %v\n%y = Add %b, %x"), "Mul"), 0);
+  EXPECT_EQ(vary(of("%b = Mul %a, %i\n%y = Abs %b"), "Abs"), 1) << "%i varies";
+  EXPECT_EQ(vary(of("%b = Where %d, %five, %u\n%e = Mul %a, %b\n%y = Abs %e"), "Mul"), 1) << "by two conditions";
+  EXPECT_EQ(vary(of("%b = Mul %a, %u\n%y = Abs %b", "(%y, %b)"), "Abs"), 1) << "that would be two choices";
+  EXPECT_EQ(vary(of("%b = Mul %a, %u\n%y = Less %b, %i"), "Less"), 2) << "choices of conditions are more";
+  EXPECT_EQ(vary(of("%b = Mul %a, %u\n%y = Abs %b", "%y", "63"), "Abs"), 1) << "of few elements";
+  EXPECT_EQ(vary(of("%b = Mul %a, %u\n%y = Abs %b", "%y", "64"), "Abs"), 0);
+}
+
 TEST(BodyNumbersOfGraphs, Identities) {
   const auto of = [](const std::string& operators) {
     return with_fewer_checks(
@@ -415,6 +459,30 @@ TEST(BodyNumbersOfGraphs, Identities) {
                 operators + "\n}"));
   };
   const auto count = [&](const std::string& operators) { return of(operators).nodes.size(); };
+  // Which of two is the greater is known where it is chosen.
+  const std::string known = "%m = Min %i, %j\n%n = Max %j, %i\n%c = LessOrEqual %i, %j\n";
+  EXPECT_EQ(count(known + "%y = Where %c, %m, %two"), 3u) << "%i";
+  EXPECT_EQ(nodes(of(known + "%y = Where %c, %m, %i"), "Where"), 0) << "%i anyway";
+  EXPECT_EQ(nodes(of(known + "%y = Where %c, %two, %n"), "Max"), 0);
+  EXPECT_EQ(nodes(of("%m = Max %i, %j\n%c = Equal %i, %j\n%y = Where %c, %m, %two"), "Max"), 1) << "either";
+  EXPECT_EQ(nodes(of("%m = Max %i, %two\n%c = Less %i, %j\n%y = Where %c, %m, %j"), "Max"), 1) << "of others";
+  // Differences of which one arm is 0, unless sums may come to less.
+  const std::string chosen = "%c = Less %x, %z\n%d = Where %c, %i, %j\n";
+  const auto arm_is_zero = [&](const std::string& operators) {
+    const snippet::Body body = of(operators);
+    const auto choice = std::ranges::find(body.nodes, Name("Where"), &snippet::BodyNode::op);
+    const auto is_zero = [&](snippet::ValueId id) {
+      const auto made = std::ranges::find(body.nodes, id, &snippet::BodyNode::result);
+      return made != body.nodes.end() && made->op.view() == "Scalar" &&
+             *made->attributes.find("bits")->get_if<int64_t>() == 0;
+    };
+    return choice != body.nodes.end() && (is_zero(choice->operands[1]) || is_zero(choice->operands[2]));
+  };
+  EXPECT_TRUE(arm_is_zero(chosen + "%y = Sub %d, %j"));
+  EXPECT_TRUE(arm_is_zero(chosen + "%y = Sub %i, %d"));
+  EXPECT_FALSE(arm_is_zero(chosen + "%y = Sub %d, %two"));
+  EXPECT_FALSE(arm_is_zero(chosen + "%f = Sub %d, %j\n%y = Add %f, %j"));
+  EXPECT_FALSE(arm_is_zero(chosen + "%f = Sub %d, %j\n%y = Max %f, %d")) << "it is chosen anyway";
   // What is chosen is the greater or the less, but for which zero it is.
   EXPECT_EQ(nodes(of("%c = Greater %x, %z\n%y = Where %c, %x, %z"), "ClampLow"), 1);
   EXPECT_EQ(nodes(of("%c = Less %x, %z\n%y = Where %c, %x, %z"), "ClampHigh"), 1);

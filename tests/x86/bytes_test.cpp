@@ -67,7 +67,7 @@ TEST_P(Bytes, AllPairs) {
       "%y = Add %x, %z",
       "%y = Sub %x, %z",
       "%y = Mul %x, %z",
-      "%y = Shrink %x",
+      "%y = Shrink %x {lambd = 7.5}",
       "%y = Max %x, %z",
       "%y = Min %x, %z",
       "%y = BitwiseAnd %x, %z",

@@ -11,6 +11,10 @@ namespace tenon::x86 {
 //   Where (Less a, b), a, b    the less of a and b, as ClampHigh b, a gives it also where one is NaN; alike Greater,
 //                              and what holds of equal ones, where no two zeros meet
 //   Where c, (Where c, a, b), d    Where c, a, d
+//   Where (Less a, b), (Min a, b), d    Where (Less a, b), a, d; alike Max and other orders, of integers
+//   Abs (Add (Where c, u, 3), v) ...    Where c, Abs (Add u, v), Abs (Add 3, v), where u and v are the same for all
+//                              elements and no more choices come of it
+//   Sub (Where c, a, b), b     Where c, (Sub a, b), 0, of integers
 //   Or (Less a, b), (Equal a, b) ...   of integers: the comparison that holds of both
 //   Less a, (Max a, b) ...     Less a, b; and what is always so, or never
 //   Abs (Neg x), Abs (Mul (Neg x), y), Neg (Neg x), Mul (Neg x), c ...   without the signs

@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,8 +36,11 @@ class NewBody {
   // Of the body that was given.
   bool is_for_one(snippet::ValueId id) const { return index(id) < readers_.size() && readers_[index(id)] == 1; }
 
-  bool rounded(snippet::ValueId id) const { return rounded_[index(id)] != 0; }
-  void set_rounded(snippet::ValueId id) { rounded_[index(id)] = 1; }
+  bool rounded(snippet::ValueId id) const { return index(id) < rounded_.size() && rounded_[index(id)]; }
+  void set_rounded(snippet::ValueId id) {
+    rounded_.resize(body_.values.size(), 0);
+    rounded_[index(id)] = 1;
+  }
 
   snippet::ValueId add_value(const snippet::BodyValue& like) { return body_.add_value(like); }
   void keep(snippet::BodyNode node);
@@ -63,6 +67,9 @@ class NodeIdentities {
   virtual std::optional<snippet::ValueId> of(snippet::BodyNode& node) = 0;
 };
 
+// Choices between values that are the same for all elements, and differences from what is chosen, of the nodes that are
+// put anew.
+std::unique_ptr<NodeIdentities> choice_identities(NewBody& body, std::span<const snippet::BodyNode> nodes);
 // Choices by the order of what is chosen from, comparisons of the same values, signs that nobody sees.
 std::unique_ptr<NodeIdentities> order_identities(NewBody& body);
 // Floats that have no fraction to be dropped.

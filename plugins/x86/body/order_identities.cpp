@@ -140,10 +140,27 @@ class OrderIdentities final : public NodeIdentities {
     const auto found = orders_.find(node.operands[0]);
     if (found == orders_.end()) return std::nullopt;
     Orders order = found->second;
+    if (body_.is_int(order.a)) {
+      take_extreme_as_known(node, 1, order.set);
+      take_extreme_as_known(node, 2, Orders::kAll & ~order.set);
+    }
     if (order.a == node.operands[2] && order.b == node.operands[1])
       order = {order.b, order.a, Orders::turned(order.set)};
     if (order.a != node.operands[1] || order.b != node.operands[2]) return std::nullopt;
     return order.set & Orders::kEqual && !equal_are_alike(order) ? std::nullopt : extreme(node, order);
+  }
+  // What is chosen where the operands of the condition are in an order of `set`: of their greater or less the one that
+  // it is.
+  void take_extreme_as_known(BodyNode& node, size_t i, unsigned set) const {
+    const Orders& order = orders_.at(node.operands[0]);
+    const BodyNode* const made = body_.maker(node.operands[i]);
+    if (!made || (made->op != kMax && made->op != kMin)) return;
+    const bool turned = made->operands[0] == order.b && made->operands[1] == order.a;
+    if (!turned && (made->operands[0] != order.a || made->operands[1] != order.b)) return;
+    const bool below = (set & Orders::kAbove) == 0, above = (set & Orders::kBelow) == 0;  // or equal
+    if (below == above) return;
+    const ValueId known = (made->op == kMax) == above ? order.a : order.b;
+    if (body_.vary_as({node.operands[0], known, node.operands[3 - i]}, node.result)) node.operands[i] = known;
   }
   // Are a and b the same bits where they are equal? Of zeros there are two.
   bool equal_are_alike(const Orders& order) const {

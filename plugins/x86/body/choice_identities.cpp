@@ -1,0 +1,164 @@
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "x86/body/identities_internal.hpp"
+#include "x86/names.hpp"
+
+namespace tenon::x86 {
+namespace {
+
+using snippet::BodyNode;
+using snippet::ValueId;
+
+// Choices by one condition between values that are the same for all elements, and what is made of these alone.
+struct Group {
+  int choices = 0, made = 0;
+  int seen = 0;  // of both, that others read
+};
+
+class ChoiceIdentities final : public NodeIdentities {
+ public:
+  ChoiceIdentities(NewBody& body, std::span<const BodyNode> nodes)
+      : body_(body), by_(body.value_count(), -1), summed_(body.value_count(), 0) {
+    if (!is_tiny()) find_groups(nodes);
+    for (const BodyNode& node : nodes)
+      if (sums(node.op))
+        for (const ValueId operand : node.operands) summed_[NewBody::index(operand)] = 1;
+  }
+
+  std::optional<ValueId> of(BodyNode& node) override {
+    if (node.op == kSub) cancel(node);
+    take_into_arms(node);
+    return std::nullopt;
+  }
+
+ private:
+  struct Arms {
+    ValueId condition, holds, fails;
+  };
+
+  bool is_uniform(ValueId id) const { return body_.varies(id) == 0; }
+  ValueId condition_of(ValueId id) const { return NewBody::index(id) < by_.size() ? by_[NewBody::index(id)] : -1; }
+
+  // Such as whose arms would take as long as all their elements.
+  bool is_tiny() const {
+    constexpr int64_t kElements = 64;
+    int64_t elements = 1;
+    for (const snippet::BodyDim& dim : body_.body().dims) {
+      if (!dim.extent.is_constant()) return false;
+      elements *= dim.extent.constant();
+    }
+    return elements < kElements;
+  }
+
+  // ---- Choices between values that are the same for all elements ----
+
+  // The condition by which `node` is one of two such values; -1: it is not.
+  ValueId two_valued(const BodyNode& node) const {
+    if (is_uniform(node.result) || body_.element(node.result) == kBool || node.op == kSpread ||
+        snippet::is_reduction(node.op))
+      return -1;
+    if (is_choice(node)) return node.operands[0];
+    ValueId by = -1;
+    for (const ValueId operand : node.operands) {
+      if (is_uniform(operand)) continue;
+      const ValueId one = condition_of(operand);
+      if (one < 0 || (by >= 0 && one != by)) return -1;
+      by = one;
+    }
+    return by;
+  }
+  bool is_choice(const BodyNode& node) const {
+    return node.op == kWhere && !is_uniform(node.operands[0]) && is_uniform(node.operands[1]) &&
+           is_uniform(node.operands[2]);
+  }
+  void find_groups(std::span<const BodyNode> nodes) {
+    std::vector<char> seen(by_.size(), 0);
+    for (const BodyNode& node : nodes) {
+      const ValueId by = by_[NewBody::index(node.result)] = two_valued(node);
+      if (by >= 0) ++(is_choice(node) ? groups_[by].choices : groups_[by].made);
+      for (const ValueId operand : node.operands)
+        if (condition_of(operand) != by) seen[NewBody::index(operand)] = 1;
+    }
+    for (const snippet::BodyPort& output : body_.body().outputs) seen[NewBody::index(output.value)] = 1;
+    for (size_t id = 0; id < seen.size(); ++id)
+      if (seen[id] && by_[id] >= 0) ++groups_[by_[id]].seen;
+  }
+  // No more choices than there are, since some machines take three operations for one.
+  bool pays(ValueId condition) const {
+    const auto found = groups_.find(condition);
+    return found != groups_.end() && found->second.made > 0 && found->second.seen <= found->second.choices;
+  }
+
+  void take_into_arms(BodyNode& node) {
+    if (!pays(condition_of(node.result))) return;
+    if (is_choice(node)) {
+      arms_[node.result] = {node.operands[0], node.operands[1], node.operands[2]};
+      return;
+    }
+    BodyNode holds = node, fails = node;
+    ValueId condition = -1;
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const ValueId operand = node.operands[i];
+      if (is_uniform(operand)) continue;
+      const auto arms = arms_.find(operand);
+      if (arms == arms_.end() || (condition >= 0 && arms->second.condition != condition)) return;
+      condition = arms->second.condition;
+      holds.operands[i] = arms->second.holds, fails.operands[i] = arms->second.fails;
+    }
+    if (condition < 0 || body_.varies(condition) != body_.varies(node.result)) return;
+    for (BodyNode* const arm : {&holds, &fails}) {
+      arm->result = body_.add_value({body_.element(node.result), 0});
+      if (body_.rounded(node.result)) body_.set_rounded(arm->result);
+      body_.keep(*arm);
+    }
+    NewBody::set(node, kWhere, {condition, holds.result, fails.result});
+    arms_[node.result] = {condition, holds.result, fails.result};
+  }
+
+  // ---- Differences of which one arm is 0 ----
+
+  static bool sums(Name op) {
+    static const Name kSums[] = {kAdd, kSub, kNeg, kMul, kWrap, kConvert, "BitwiseNot"};
+    return std::ranges::find(kSums, op) != std::end(kSums);
+  }
+  // Not where a sum may come to less by it.
+  void cancel(BodyNode& node) {
+    if (!body_.is_int(node.result) || NewBody::index(node.result) >= summed_.size() ||
+        summed_[NewBody::index(node.result)])
+      return;
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const BodyNode* const choice =
+          body_.is_for_one(node.operands[i]) ? body_.maker(node.operands[i], kWhere) : nullptr;
+      if (!choice) continue;
+      const ValueId other = node.operands[1 - i];
+      const size_t same = choice->operands[1] == other ? 1 : 2;
+      if (choice->operands[same] != other) continue;
+      const ValueId condition = choice->operands[0], arm = choice->operands[3 - same];
+      BodyNode difference = node;
+      difference.operands[i] = arm;
+      difference.result = body_.add_value({body_.element(node.result), body_.varies(arm) | body_.varies(other)});
+      body_.keep(difference);
+      const ValueId zero = body_.scalar(body_.element(node.result), 0, node.label);
+      NewBody::set(node, kWhere,
+                   {condition, same == 1 ? zero : difference.result, same == 1 ? difference.result : zero});
+      return;
+    }
+  }
+
+  NewBody& body_;
+  std::vector<ValueId> by_;                    // the condition by which each value is one of two; -1: none
+  std::vector<char> summed_;                   // of the body that was given
+  std::unordered_map<ValueId, Group> groups_;  // by condition
+  std::unordered_map<ValueId, Arms> arms_;
+};
+
+}  // namespace
+
+std::unique_ptr<NodeIdentities> choice_identities(NewBody& body, std::span<const BodyNode> nodes) {
+  return std::make_unique<ChoiceIdentities>(body, nodes);
+}
+
+}  // namespace tenon::x86
