@@ -123,7 +123,10 @@ std::string arena_text(const Json& arena) {
 }
 
 std::string memory(const Json& memory, std::span<const MemoryChart> charts) {
-  std::string out = "<h2>Memory map</h2>\n" + paragraph(str("Of one run: ", arena_text(memory), "."));
+  std::string out =
+      "<h2>Memory map</h2>\n" + paragraph(str("Of one run: ", arena_text(memory),
+                                              ". That is memory of the parts, which share it where they can, and of ",
+                                              "values that go from one part to another; pictures are of parts."));
   Table segments({"part", "target", "arena"});
   for (size_t i = 0; i < memory["segments"].size(); ++i) {
     const Json& segment = memory["segments"][i];
