@@ -29,8 +29,8 @@ TEST(Picture, ShowsWhatIsAliveWhen) {
   const auto bound = BoundProgram::bind(program, data.arguments());
   ASSERT_TRUE(bound.ok()) << bound.error().to_string();
   const std::string page = memory_picture(program, *bound);
-  EXPECT_THAT(page, HasSubstr("<h2>host: 64 bytes, no plan needs less than 64</h2>"));
-  EXPECT_THAT(page, HasSubstr("<h2>scratch: 64 bytes"));
+  EXPECT_THAT(page, HasSubstr("<h2>host</h2>\n<p>64 bytes, no plan needs less than 64</p>"));
+  EXPECT_THAT(page, HasSubstr("<h2>scratch</h2>\n<p>64 bytes"));
   EXPECT_THAT(page, HasSubstr("<title>a: 64 bytes at 0, steps "));
   EXPECT_THAT(page, HasSubstr("<title>b: 64 bytes at 0, steps "));
   EXPECT_THAT(page, Not(HasSubstr("unused")));

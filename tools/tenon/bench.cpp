@@ -1,24 +1,11 @@
-#include <algorithm>
 #include <chrono>
-#include <fstream>
-
-#include <sys/resource.h>
 
 #include "flops.hpp"
+#include "measure.hpp"
 #include "session.hpp"
 
 namespace tenon::cli {
 namespace {
-
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-double peak_rss_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
 
 Result<void> bench(const ModelOptions& options, int runs, uint64_t seed, Session& session) {
   const auto begin = std::chrono::steady_clock::now();
@@ -26,37 +13,25 @@ Result<void> bench(const ModelOptions& options, int runs, uint64_t seed, Session
   const double compile_ms = milliseconds_since(begin);
   TENON_TRY(inputs, seeded_inputs(model->inputs(), options, seed));
   ThreadPool pool(options.threads);
-  // Once unmeasured: caches, page faults, the arena, the outputs.
-  std::vector<Datum> outputs(model->outputs().size());
-  TENON_OK(model->run_into(inputs, outputs, {&pool, nullptr}));
-  std::vector<double> times;
-  for (int i = 0; i < runs; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    TENON_OK(model->run_into(inputs, outputs, {&pool, nullptr}));
-    times.push_back(milliseconds_since(start));
-  }
-  std::sort(times.begin(), times.end());
-  const auto rank = [&](double share) {
-    return times[std::min(times.size() - 1, static_cast<size_t>(share * static_cast<double>(times.size())))];
-  };
+  TENON_TRY(times, time_runs(*model, inputs, runs, pool));
   const double peak = peak_rss_mb();
   int64_t flops = 0;
   if (!CompiledModel::is_artefact(options.model)) {
     TENON_TRY(graph, load_graph(options.model));
     flops = count_flops(*graph);
   }
-  session.say(str(options.model, ": median ", rank(0.5), " ms, min ", times[0], " ms, p90 ", rank(0.9), " ms over ",
+  session.say(str(options.model, ": median ", times.rank(0.5), " ms, min ", times.milliseconds[0], " ms, p90 ", times.rank(0.9), " ms over ",
                   runs, " runs on ", pool.threads(), " threads; ",
-                  flops > 0 ? static_cast<double>(flops) / rank(0.5) / 1e6 : 0.0, " GFLOP/s"));
+                  flops > 0 ? static_cast<double>(flops) / times.rank(0.5) / 1e6 : 0.0, " GFLOP/s"));
   session.say(str("compiled in ", compile_ms, " ms; peak memory ", peak, " MB; arena ", model->arena_bytes(),
                   " bytes, lower bound ", model->arena_lower_bound_bytes()));
   session.result({{"model", options.model},
                   {"targets", options.targets},
                   {"threads", pool.threads()},
                   {"runs", runs},
-                  {"median_ms", rank(0.5)},
-                  {"min_ms", times[0]},
-                  {"p90_ms", rank(0.9)},
+                  {"median_ms", times.rank(0.5)},
+                  {"min_ms", times.milliseconds[0]},
+                  {"p90_ms", times.rank(0.9)},
                   {"compile_ms", compile_ms},
                   {"peak_rss_mb", peak},
                   {"arena_bytes", model->arena_bytes()},

@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
   add_conformance(app, session, exit_code);
   add_bench(app, session, exit_code);
   add_bisect(app, session, exit_code);
+  add_report(app, session, exit_code);
   add_opt(app, session, exit_code);
   add_compile(app, session, exit_code);
   add_emit(app, session, exit_code);

@@ -10,6 +10,7 @@
 #include <tenon/reference/interpreter.hpp>
 #include <tenon/tensor/compare.hpp>
 
+#include "measure.hpp"
 #include "session.hpp"
 #include "statistics.hpp"
 #include "values.hpp"
@@ -26,10 +27,6 @@ struct RunCommand {
   std::optional<int> warm_up;  // unmeasured runs; else one before statistics
   bool stats = false;
 };
-
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
 
 Json describe(const ValueInfo& info, const Datum& value) {
   Json out = {{"name", info.name}, {"type", value.absent() ? "absent" : value.type().to_string()}};

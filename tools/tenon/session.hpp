@@ -93,6 +93,7 @@ void add_devices(CLI::App& app, Session& session, int& exit_code);
 void add_run(CLI::App& app, Session& session, int& exit_code);
 void add_bisect(CLI::App& app, Session& session, int& exit_code);
 void add_bench(CLI::App& app, Session& session, int& exit_code);
+void add_report(CLI::App& app, Session& session, int& exit_code);
 void add_opt(CLI::App& app, Session& session, int& exit_code);
 void add_compile(CLI::App& app, Session& session, int& exit_code);
 void add_emit(CLI::App& app, Session& session, int& exit_code);

@@ -74,11 +74,23 @@ class Measured {
   std::map<Key, size_t> taken_;
 };
 
+// Of an operator that the model gives no label (targets number these: "#3"): what is in it, as far as a line holds it.
+std::string name_of(const KernelInfo& kernel) {
+  constexpr size_t kOperatorsNamed = 4;
+  if (!kernel.label.empty() && kernel.label.front() != '#') return kernel.label;
+  std::string name;
+  for (size_t i = 0; i < std::min(kernel.operators.size(), kOperatorsNamed); ++i)
+    name += str(i == 0 ? "" : " + ", kernel.operators[i]);
+  return kernel.operators.size() > kOperatorsNamed ? name + " + ..." : name;
+}
+
 Json to_json(const KernelInfo& kernel, const std::string& target, double measured_us) {
   Json stages = Json::array();
   for (const KernelStage& stage : kernel.stages)
     stages.push_back({{"name", stage.name}, {"code_bytes", stage.code_bytes}});
-  return {{"label", kernel.label},
+  return {{"op", kernel.op},
+          {"label", kernel.label},
+          {"name", name_of(kernel)},
           {"target", target},
           {"operators", kernel.operators},
           {"parameters", kernel.parameters},
@@ -90,16 +102,6 @@ Json to_json(const KernelInfo& kernel, const std::string& target, double measure
           {"measured_us", measured_us},
           {"code_bytes", kernel.code_bytes},
           {"stages", std::move(stages)}};
-}
-
-// Of an operator that the model gives no label (targets number these: "#3"): what is in it, as far as a line holds it.
-std::string name_of(const KernelInfo& kernel) {
-  constexpr size_t kOperatorsNamed = 4;
-  if (!kernel.label.empty() && kernel.label.front() != '#') return kernel.label;
-  std::string name;
-  for (size_t i = 0; i < std::min(kernel.operators.size(), kOperatorsNamed); ++i)
-    name += str(i == 0 ? "" : " + ", kernel.operators[i]);
-  return kernel.operators.size() > kOperatorsNamed ? name + " + ..." : name;
 }
 
 // In nanoseconds where a tenth would say nothing: small kernels take a few.
@@ -124,23 +126,36 @@ std::string to_line(const KernelInfo& kernel, double measured_us) {
              stages_of(kernel));
 }
 
+struct MeasuredKernel {
+  KernelInfo info;
+  std::string target;
+  double us = 0;
+};
+std::vector<MeasuredKernel> kernels_of(const CompiledModel& model, const std::vector<OpProfile>& profile) {
+  Measured measured(profile);
+  std::vector<MeasuredKernel> kernels;
+  for (const CompiledModel::Segment& segment : model.segments()) {
+    for (KernelInfo& info : segment.executable->kernels()) {
+      const double us = measured.take(info);
+      kernels.push_back({std::move(info), segment.target, us});
+    }
+  }
+  return kernels;
+}
+
 // As text the kernels that took longest, all of them in the document.
 constexpr size_t kKernelsShown = 10;
 
 void say_kernels(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session,
                  Json& document) {
-  Measured measured(profile);
   document["kernels"] = Json::array();
   std::vector<std::pair<double, std::string>> lines;
   double unfused = 0, fused = 0;
-  for (const CompiledModel::Segment& segment : model.segments()) {
-    for (const KernelInfo& kernel : segment.executable->kernels()) {
-      const double us = measured.take(kernel);
-      lines.emplace_back(us, to_line(kernel, us));
-      document["kernels"].push_back(to_json(kernel, segment.target, us));
-      unfused += kernel.bytes_unfused;
-      fused += kernel.bytes_fused;
-    }
+  for (const MeasuredKernel& kernel : kernels_of(model, profile)) {
+    lines.emplace_back(kernel.us, to_line(kernel.info, kernel.us));
+    document["kernels"].push_back(to_json(kernel.info, kernel.target, kernel.us));
+    unfused += kernel.info.bytes_unfused;
+    fused += kernel.info.bytes_fused;
   }
   if (lines.empty()) return;
   std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -156,6 +171,13 @@ std::string fixed(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, value);
   return text;
+}
+
+Json kernels_to_json(const CompiledModel& model, const std::vector<OpProfile>& profile) {
+  Json kernels = Json::array();
+  for (const MeasuredKernel& kernel : kernels_of(model, profile))
+    kernels.push_back(to_json(kernel.info, kernel.target, kernel.us));
+  return kernels;
 }
 
 void say_statistics(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session,

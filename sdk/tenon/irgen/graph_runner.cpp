@@ -291,4 +291,11 @@ std::vector<const GraphProgram*> GraphRunner::programs() const {
   return programs;
 }
 
+std::vector<MemoryChart> GraphRunner::memory_charts() const {
+  std::vector<MemoryChart> charts;
+  for (const Step& step : impl_->steps)
+    for (MemoryChart& chart : step.part->memory_charts()) charts.push_back(std::move(chart));
+  return charts;
+}
+
 }  // namespace tenon::irgen

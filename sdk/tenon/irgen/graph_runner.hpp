@@ -22,6 +22,7 @@
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/runtime/executable.hpp>
 #include <tenon/runtime/host_run.hpp>
+#include <tenon/runtime/memory_chart.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/parallel.hpp>
 #include <tenon/tensor/datum.hpp>
@@ -84,6 +85,8 @@ class TENON_API GraphRunner {
 
   // The programs, in the order in which they run.
   std::vector<const GraphProgram*> programs() const;
+  // Of each program as it was run last, or bound: its arenas. What the interpreter plans is not among them.
+  std::vector<MemoryChart> memory_charts() const;
 
  private:
   struct Impl;

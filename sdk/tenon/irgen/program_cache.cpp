@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include <tenon/program/exec/picture.hpp>
+
 namespace tenon::irgen {
 
 using program::BoundProgram;
@@ -123,5 +125,15 @@ size_t ProgramCache::most(size_t BoundShape::*bytes) const {
 size_t ProgramCache::arena_bytes() const { return most(&BoundShape::arena_bytes); }
 size_t ProgramCache::arena_lower_bound_bytes() const { return most(&BoundShape::arena_lower_bound_bytes); }
 size_t ProgramCache::lendable_bytes() const { return most(&BoundShape::lendable_bytes); }
+
+std::vector<MemoryChart> ProgramCache::memory_charts() const {
+  const std::lock_guard lock(mutex_);
+  const auto bound = std::ranges::find_if(shapes_, [](const auto& shape) { return shape->refusal.empty(); });
+  if (bound == shapes_.end()) return {};
+  BoundShape& shape = **bound;
+  const std::lock_guard contexts(shape.mutex);
+  const program::Program& program = shape.own ? shape.own->program : program_.program;
+  return program::memory_charts(program, shape.contexts.front()->bound);
+}
 
 }  // namespace tenon::irgen

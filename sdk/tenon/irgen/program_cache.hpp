@@ -12,6 +12,7 @@
 
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/program/exec/bound_program.hpp>
+#include <tenon/runtime/memory_chart.hpp>
 #include <tenon/support/export.hpp>
 #include <tenon/support/spare.hpp>
 
@@ -84,6 +85,8 @@ class TENON_API ProgramCache {
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
   size_t lendable_bytes() const;
+  // Of the shape that was run last; none where no shape is bound.
+  std::vector<MemoryChart> memory_charts() const;
 
   static constexpr size_t kMostShapes = 16;
 

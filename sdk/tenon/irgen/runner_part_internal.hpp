@@ -53,6 +53,7 @@ class RunnerPart {
   // Of arena_bytes(): what may lie in the arena that a run brings.
   virtual size_t lendable_bytes() const { return 0; }
   virtual const GraphProgram* program() const { return nullptr; }
+  virtual std::vector<MemoryChart> memory_charts() const { return {}; }
 };
 
 // Steps of the interpreter.
@@ -85,6 +86,7 @@ class ProgramPart final : public RunnerPart {
   size_t arena_lower_bound_bytes() const override { return cache_->arena_lower_bound_bytes(); }
   size_t lendable_bytes() const override { return cache_->lendable_bytes(); }
   const GraphProgram* program() const override { return &cache_->program(); }
+  std::vector<MemoryChart> memory_charts() const override { return cache_->memory_charts(); }
 
  private:
   ProgramPart(GraphPart part, const PartSource& from, bool whole)

@@ -4,6 +4,7 @@
 
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/runtime/host_run.hpp>
+#include <tenon/runtime/memory_chart.hpp>
 #include <tenon/support/log.hpp>
 
 // In each class the origin stands before what the plugin made: that is gone before its library may go.
@@ -248,12 +249,14 @@ class GuardedBoundRun final : public BoundRun {
 };
 
 // One that runs at once, on the core's own host device.
-class GuardedHostExecutable final : public GuardedExecutable, public HostRun {
+class GuardedHostExecutable final : public GuardedExecutable, public HostRun, public MemoryMap {
  public:
   // `run` is the other base of `made`.
   GuardedHostExecutable(OriginPtr origin, std::shared_ptr<Device> device, std::unique_ptr<Executable> made,
                         const HostRun& run)
-      : GuardedExecutable(std::move(origin), std::move(device), nullptr, std::move(made)), run_(run) {}
+      : GuardedExecutable(std::move(origin), std::move(device), nullptr, std::move(made)),
+        run_(run),
+        map_(dynamic_cast<const MemoryMap*>(&run)) {}
 
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                    const RunOptions& options) const override {
@@ -271,9 +274,16 @@ class GuardedHostExecutable final : public GuardedExecutable, public HostRun {
     const auto bytes = guarded(*origin(), "lendable_bytes()", [&] { return Result<size_t>(run_.lendable_bytes()); });
     return bytes.ok() ? *bytes : 0;
   }
+  std::vector<MemoryChart> memory_charts() const override {
+    if (map_ == nullptr) return {};
+    auto charts = guarded(*origin(), "memory_charts()",
+                          [&] { return Result<std::vector<MemoryChart>>(map_->memory_charts()); });
+    return charts.ok() ? *std::move(charts) : std::vector<MemoryChart>();
+  }
 
  private:
   const HostRun& run_;
+  const MemoryMap* map_;  // null: it does not tell where its values lie
 };
 
 class GuardedBackend final : public TargetBackend {

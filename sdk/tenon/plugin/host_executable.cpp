@@ -25,7 +25,7 @@ Result<Datum> host_view(const RunValue& value) {
   return Datum(std::move(tensor));
 }
 
-class GraphExecutable final : public HostExecutable {
+class GraphExecutable final : public HostExecutable, public MemoryMap {
  public:
   static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph, HostExecutableOptions options) {
     TENON_OK(check_outputs(*graph));
@@ -56,6 +56,7 @@ class GraphExecutable final : public HostExecutable {
     return runner_->bind(inputs, outputs, means_of(options));
   }
   size_t lendable_bytes() const override { return runner_->lendable_bytes(); }
+  std::vector<MemoryChart> memory_charts() const override { return runner_->memory_charts(); }
 
  private:
   static irgen::RunMeans means_of(const RunOptions& options) {

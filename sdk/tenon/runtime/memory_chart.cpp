@@ -20,10 +20,8 @@ class Drawing {
   }
 
   std::string text() const {
-    std::string out = str("<h2>", html_escaped(chart_.heading), "</h2>\n");
-    if (!chart_.summary.empty()) out += str("<p>", html_escaped(chart_.summary), "</p>\n");
-    if (begin_ > last_ || chart_.bytes == 0) return out;
-    out += "<svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\">\n";
+    if (begin_ > last_ || chart_.bytes == 0) return "";
+    std::string out = "<svg class=\"memory\" viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\">\n";
     for (const MemoryChart::Block& block : chart_.blocks)
       if (block.bytes > 0) out += rectangle(block);
     const double bound = y(chart_.lower_bound_bytes);
@@ -79,15 +77,28 @@ class Drawing {
 
 }  // namespace
 
+MemoryMap::~MemoryMap() = default;
+
+std::string_view chart_style() {
+  return "svg.memory { width: 100%; height: 60vh; border: 1px solid #999 }\n"
+         ".memory rect { stroke: #444; stroke-width: .3 }\n"
+         ".memory line { stroke-width: 2; stroke-dasharray: 8 6 }\n"
+         ".memory .bound { stroke: #c00 }\n.memory .peak { stroke: #06c }\n"
+         ".memory .alive { fill: none; stroke: #c00; stroke-width: 1 }\n";
+}
+
+std::string chart_to_svg(const MemoryChart& chart) { return Drawing(chart).text(); }
+
 std::string charts_to_html(std::string_view title, std::string_view summary, std::span<const MemoryChart> charts) {
   std::string page =
       str("<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>", html_escaped(title), "</title>\n<style>\n",
-          "body { font: 14px sans-serif }\nsvg { width: 100%; height: 60vh; border: 1px solid #999 }\n",
-          "rect { stroke: #444; stroke-width: .3 }\nline { stroke-width: 2; stroke-dasharray: 8 6 }\n",
-          ".bound { stroke: #c00 }\n.peak { stroke: #06c }\n",
-          ".alive { fill: none; stroke: #c00; stroke-width: 1 }\n</style>\n<h1>", html_escaped(title), "</h1>\n");
+          "body { font: 14px sans-serif }\n", chart_style(), "</style>\n<h1>", html_escaped(title), "</h1>\n");
   if (!summary.empty()) page += str("<p>", html_escaped(summary), "</p>\n");
-  for (const MemoryChart& chart : charts) page += Drawing(chart).text();
+  for (const MemoryChart& chart : charts) {
+    page += str("<h2>", html_escaped(chart.heading), "</h2>\n");
+    if (!chart.summary.empty()) page += str("<p>", html_escaped(chart.summary), "</p>\n");
+    page += chart_to_svg(chart);
+  }
   return page;
 }
 

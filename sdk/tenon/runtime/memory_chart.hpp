@@ -25,6 +25,20 @@ struct MemoryChart {
   std::vector<Block> blocks;  // those without bytes are not drawn
 };
 
+// A second base of an Executable that knows where its values lie. Asked for by dynamic_cast, so that the seam to plugins
+// stays as it is.
+class TENON_API MemoryMap {
+ public:
+  virtual ~MemoryMap();
+  // Of each arena, as it was planned for the latest run; before the first run, where extents are known without one.
+  virtual std::vector<MemoryChart> memory_charts() const = 0;
+};
+
+// The rules for the elements of charts, for the page that holds them.
+TENON_API std::string_view chart_style();
+// One chart as a part of a page: the bare picture, without heading and summary; "" when there is nothing to draw.
+TENON_API std::string chart_to_svg(const MemoryChart& chart);
+
 // Names and texts may be anything: what HTML would take for itself is escaped.
 TENON_API std::string charts_to_html(std::string_view title, std::string_view summary,
                                      std::span<const MemoryChart> charts);

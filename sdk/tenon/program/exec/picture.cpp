@@ -1,15 +1,14 @@
 #include <tenon/program/exec/picture.hpp>
 
-#include <tenon/runtime/memory_chart.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::program {
 
-std::string memory_picture(const Program& program, const BoundProgram& bound) {
+std::vector<MemoryChart> memory_charts(const Program& program, const BoundProgram& bound) {
   std::vector<MemoryChart> charts;
   for (const auto& [space, bytes] : bound.arena_bytes()) {
     const int64_t least = bound.arena_lower_bound_bytes().at(space);
-    MemoryChart chart{.heading = str(space, ": ", bytes, " bytes, no plan needs less than ", least), .summary = ""};
+    MemoryChart chart{.heading = space, .summary = str(bytes, " bytes, no plan needs less than ", least)};
     chart.bytes = static_cast<size_t>(bytes);
     chart.lower_bound_bytes = static_cast<size_t>(least);
     for (const PlannedAllocation& p : bound.plan())
@@ -19,6 +18,11 @@ std::string memory_picture(const Program& program, const BoundProgram& bound) {
                                 static_cast<size_t>(p.last), ""});
     charts.push_back(std::move(chart));
   }
+  return charts;
+}
+
+std::string memory_picture(const Program& program, const BoundProgram& bound) {
+  const std::vector<MemoryChart> charts = memory_charts(program, bound);
   return charts_to_html(str("Memory of ", program.name),
                         str(bound.plan().size(), " allocations, ", bound.steps(), " steps"), charts);
 }
