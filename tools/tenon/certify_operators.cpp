@@ -105,6 +105,7 @@ Result<void> run_sample(const Sample& sample, Workbench& bench, const std::funct
 Check check_operator(const std::string& op, Workbench& bench, const std::function<void(const std::string&)>& stage) {
   OperatorRun seen;
   std::vector<std::string> failures;
+  stage("the reference, before the target was asked");
   const auto samples = samples_of(op);
   for (const Sample& sample : samples) {
     const auto done = run_sample(
@@ -322,6 +323,7 @@ Json check_aspects(const std::string& op, Workbench& bench, const std::function<
   constexpr size_t kInstances = 3;
   Json out = Json::array();
   size_t asked = 0;
+  stage(0, "the reference, before the target was asked");
   for (const Sample& sample : samples_of(op)) {
     stage(0, str("compiling ", sample.text));
     const auto backend = bench.backend();
