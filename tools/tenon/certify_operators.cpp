@@ -1,15 +1,12 @@
 // Operators one by one: what a target says that it runs, it has to run.
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 #include <tenon/compile/compile.hpp>
 #include <tenon/support/memory.hpp>
@@ -35,7 +32,6 @@ class Workbench {
     }
     return backend_.get();
   }
-  TargetRegistry& registry() { return *registry_; }
   Result<ModelPtr> compiled(const Sample& sample) {
     CompileOptions options;
     options.targets = {target_};
@@ -128,9 +124,10 @@ Check check_operator(const std::string& op, Workbench& bench, const std::functio
 
 // ---- Executables and errors ----------------------------------------------------------------------------------------
 
-// What one aspect came to for one operator: an error, or Code::not_found for one that it cannot be asked of.
+// What one aspect came to for one operator: an error, or this code for one that it cannot be asked of.
 using Aspect = Result<void>;
-Error not_asked(std::string_view why) { return error(Code::not_found, why); }
+constexpr Code kNotAsked = Code::cancelled;
+Error not_asked(std::string_view why) { return error(kNotAsked, why); }
 
 Aspect repeats(const CompiledModel& model, const Sample& sample, const std::vector<Datum>& outputs) {
   TENON_TRY(again, model.run(sample.inputs));
@@ -228,17 +225,27 @@ Aspect keeps_memory(const CompiledModel& model, const Sample& sample, const std:
   return {};
 }
 
-Aspect stores(Workbench& bench, const CompiledModel& model, const Sample& sample, const std::vector<Datum>& outputs) {
-  const std::string file =
-      (std::filesystem::temp_directory_path() / str("tenon-certify-", getpid(), ".tenon")).string();
-  const auto saved = model.save(file);
-  auto loaded = saved.ok() ? CompiledModel::load(file, bench.registry()) : Result<ModelPtr>(saved.error());
-  std::error_code ignored;
-  std::filesystem::remove(file, ignored);
-  if (!saved.ok() && saved.error().code() == Code::unsupported) return not_asked(saved.error().message());
-  TENON_OK(saved, "serialize()");
-  TENON_TRY(again, std::move(loaded), "load() of what serialize() gave");
-  TENON_TRY(made, again->run(sample.inputs), "running what load() gave");
+// The first `count` bytes of `text` through load().
+Result<std::unique_ptr<Executable>> loaded(TargetBackend& backend, const std::string& text, size_t count) {
+  TENON_TRY(block, allocate_aligned(count));
+  std::memcpy(block.get(), text.data(), count);
+  const std::shared_ptr<std::byte[]> owner(std::move(block));
+  return backend.load({owner.get(), count}, owner);
+}
+
+Aspect stores(TargetBackend& backend, const CompiledModel& model, const Sample& sample,
+              const std::vector<Datum>& outputs) {
+  CompiledModel::Parts parts = model.parts();
+  for (auto& segment : parts.segments) {
+    if (segment.target != backend.name()) continue;
+    const auto stored = segment.executable->serialize();
+    if (!stored.ok() && stored.error().code() == Code::unsupported) return not_asked(stored.error().message());
+    TENON_OK(stored, "serialize()");
+    TENON_TRY(again, loaded(backend, *stored, stored->size()), "load() of what serialize() gave");
+    segment.executable = std::move(again);
+  }
+  TENON_TRY(rebuilt, CompiledModel::assemble(std::move(parts)));
+  TENON_TRY(made, rebuilt->run(sample.inputs), "running what load() gave");
   if (identical(made, outputs)) return {};
   return error(Code::plugin, "what load() makes of serialize() gives other outputs");
 }
@@ -250,10 +257,7 @@ Aspect refuses_bytes(TargetBackend& backend, const CompiledModel& model) {
     const auto stored = segment.executable->serialize();
     if (!stored.ok()) return not_asked(stored.error().message());
     for (const size_t bytes : {size_t{0}, stored->size() / 2}) {
-      TENON_TRY(block, allocate_aligned(bytes));
-      std::memcpy(block.get(), stored->data(), bytes);
-      const std::shared_ptr<std::byte[]> owner(std::move(block));
-      if (backend.load({owner.get(), bytes}, owner).ok())
+      if (loaded(backend, *stored, bytes).ok())
         return error(Code::plugin, "load() takes ", bytes, " of ", stored->size(), " bytes for an executable");
     }
     return {};
@@ -305,16 +309,14 @@ constexpr AspectGroup kAspects[] = {
 
 Aspect ask(size_t aspect, Workbench& bench, const CompiledModel& model, const Sample& sample,
            const std::vector<Datum>& outputs, const std::function<void(std::string)>& stage) {
+  TENON_TRY(backend, bench.backend());
   switch (aspect) {
     case 0: return repeats(model, sample, outputs);
     case 1: return keeps_memory(model, sample, outputs);
     case 2: return runs_on_threads(bench, sample, outputs);
-    case 3: return stores(bench, model, sample, outputs);
+    case 3: return stores(*backend, model, sample, outputs);
     case 4: return refuses_inputs(model, sample, stage);
-    default: {
-      TENON_TRY(backend, bench.backend());
-      return refuses_bytes(*backend, model);
-    }
+    default: return refuses_bytes(*backend, model);
   }
 }
 
@@ -338,7 +340,7 @@ Json check_aspects(const std::string& op, Workbench& bench, const std::function<
       };
       at("");
       const Aspect done = ask(aspect, bench, **model, sample, *outputs, at);
-      const bool skipped = !done.ok() && done.error().code() == Code::not_found;
+      const bool skipped = !done.ok() && done.error().code() == kNotAsked;
       out.push_back({{"aspect", aspect},
                      {"verdict", done.ok() ? Verdict::passed
                                  : skipped ? Verdict::not_applicable

@@ -96,7 +96,8 @@ bool certify_target(const Certification& run, const PluginFile& file, const std:
     return keeps_description(backend->description(), *description);
   });
   add("kept", same.ok() ? Verdict::passed : Verdict::failed,
-      same.ok() ? "description() is what was given, but for what the machine says of itself" : same.error().to_string());
+      same.ok() ? "description() is what was given, but for what the machine says of itself"
+                : same.error().to_string());
   const auto device = try_apart(run.timeout_s, [&](const Stages& stages) -> Result<void> {
     stages.set(0, "device()");
     TENON_TRY(backend, TargetRegistry(run.search).open(target));
