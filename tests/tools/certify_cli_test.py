@@ -151,10 +151,10 @@ class Certify(command_line.Test):
         checks = cases("device", "^test_(neg|relu)$")
         self.assertEqual(checks["with fallback"]["sentence"], "2 passed, 0 failed, 0 unsupported")
         self.assertEqual(checks["without fallback"]["sentence"], "1 passed, 0 failed, 1 unsupported")
-        checks = cases("c_twin", "^test_(add|relu)$", expect=FAILED)
+        checks = cases("faulty", "^test_(abs|exp)$", expect=FAILED, FIXTURE_FAULT="kernel")
         for name in ("with fallback", "without fallback"):
             self.assertEqual(checks[name]["status"], "failed")
-            self.assertIn("1 passed, 1 failed, 0 unsupported; the first is node/test_add", checks[name]["sentence"])
+            self.assertIn("1 passed, 1 failed, 0 unsupported; the first is node/test_abs", checks[name]["sentence"])
 
     def test_data_without_cases_fails(self):
         self.assert_fails(self.certify("device", "--data", self.folder.name), ("ONNX cases", "all"),
