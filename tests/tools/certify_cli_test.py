@@ -1,5 +1,5 @@
-"""`tenon certify` on good and bad plugins (tests/fixtures/plugins). TENON names the program, TENON_FIXTURES the folder of
-the plugins of tests, TENON_PLUGINS that of the real ones,
+"""`tenon certify` on good and bad plugins (tests/fixtures/plugins). TENON names the program, TENON_FIXTURES the folder
+of the plugins of tests, TENON_PLUGINS that of the real ones,
 TENON_CASES that of the ONNX cases."""
 import os
 import shutil
@@ -144,8 +144,9 @@ class Certify(command_line.Test):
     @unittest.skipUnless(CASES, "no ONNX backend cases on this machine")
     def test_cases(self):
         def cases(plugin, pattern, *more, expect=DONE, **env):
-            report = self.json("certify", f"{FIXTURES}/{plugin}.so", "--target", self.describe(plugin.replace("_", "-")),
-                               "--data", CASES, "--filter", pattern, *more, expect=expect, **env)
+            report = self.json("certify", f"{FIXTURES}/{plugin}.so", "--target",
+                               self.describe(plugin.replace("_", "-")), "--data", CASES, "--filter", pattern,
+                               *more, expect=expect, **env)
             return {c["name"]: c for c in report["checks"] if c["group"].endswith("ONNX cases")}
 
         checks = cases("device", "^test_(neg|relu)$")
@@ -163,7 +164,8 @@ class Certify(command_line.Test):
     def test_wrong_use_is_said(self):
         self.assertIn("no regular expression",
                       self.run_tenon("certify", f"{FIXTURES}/bad.so", "--filter", "(", expect=FAILED).stderr)
-        for words in (["certify"], ["certify", "x.so", "--inspect", "--filter", "x"], ["certify", "x.so", "--timeout", "0"]):
+        for words in (["certify"], ["certify", "x.so", "--inspect", "--filter", "x"],
+                      ["certify", "x.so", "--timeout", "0"]):
             with self.subTest(words=words):
                 self.run_tenon(*words, expect=USAGE)
         said = self.run_tenon("certify", f"{PLUGINS}/tenon_template.so", *self.few)

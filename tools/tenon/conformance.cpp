@@ -71,7 +71,8 @@ void add_conformance(CLI::App& app, Session& session, int& exit_code) {
   command->add_option("DIR", options->folder, "The folder of cases")->required();
   command->add_option("--target", options->run.target, "The target to check")->capture_default_str();
   command->add_option("--filter", options->filter, "Only cases whose name this regular expression finds");
-  command->add_option("--threads", options->run.threads, "Threads for host work of one case")->check(CLI::Range(1, 1024));
+  command->add_option("--threads", options->run.threads, "Threads for host work of one case")
+      ->check(CLI::Range(1, 1024));
   auto* jobs = command->add_option("--jobs", options->run.jobs, "Cases at a time, each in a process of its own")
                    ->check(CLI::Range(1, 1024))
                    ->capture_default_str();

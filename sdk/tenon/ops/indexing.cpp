@@ -52,8 +52,8 @@ Result<void> require_same_rank(const InferContext& context, size_t a, size_t b) 
 Result<void> require_places_inside(const InferContext& context, const Shape& indices, size_t axis) {
   TENON_TRY(data, context.tensor(0));
   for (size_t d = 0; indices.ranked() && d < indices.dims().size(); ++d) {
-    const bool beyond = d != axis && indices[d].is_static() && data.shape[d].is_static() &&
-                        indices[d].value() > data.shape[d].value();
+    const bool beyond =
+        d != axis && indices[d].is_static() && data.shape[d].is_static() && indices[d].value() > data.shape[d].value();
     if (!beyond) continue;
     return error(Code::invalid_argument, context.op().describe(), " has indices for ", indices[d],
                  " places along axis ", d, " of ", context.type(0));
