@@ -56,6 +56,9 @@ TEST(IndexingRule, GatherElementsAndND) {
 TEST(IndexingRule, Scatter) {
   EXPECT_EQ(three("ScatterElements", "f32[3,N]", "i64[1,2]", "f32[1,2]"), "f32[3,N]");
   EXPECT_THAT(three("ScatterElements", "f32[3,3]", "i64[1,2]", "f32[1,3]"), HasSubstr("indices and updates"));
+  EXPECT_EQ(three("ScatterElements", "f32[3,2]", "i64[5,2]", "f32[5,2]"), "f32[3,2]");
+  EXPECT_THAT(three("ScatterElements", "f32[3,2]", "i64[1,5]", "f32[1,5]"),
+              HasSubstr("indices for 5 places along axis 1 of f32[3,2]"));
   EXPECT_THAT(three("ScatterElements", "str[3]", "i64[2]", "str[2]", "{reduction = \"add\"}"),
               HasSubstr("no 'add' of str"));
   EXPECT_THAT(three("ScatterElements", "f32[3]", "i64[2]", "f32[2]", "{reduction = \"sub\"}"), HasSubstr("sub"));

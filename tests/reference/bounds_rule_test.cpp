@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include <reference/bounds_cases.hpp>
+#include <op-cases/op_cases.hpp>
 #include <support_lib/random_tensor.hpp>
 #include <tenon/ir/bounds_rule.hpp>
 #include <tenon/ir/builder.hpp>
@@ -386,8 +386,8 @@ class BoundsRuleOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(BoundsRuleOf, HoldsAgainstTheReference) {
   const std::string& name = GetParam();
-  const auto [first, last] = testing::bounds_cases().equal_range(name);
-  ASSERT_NE(first, last) << name << " has a bounds rule and no instance to draw: add one to bounds_cases.cpp";
+  const auto [first, last] = testing::op_cases().equal_range(name);
+  ASSERT_NE(first, last) << name << " has a bounds rule and no instance to draw: add one to op_cases.cpp";
   Outcome outcome;
   for (auto entry = first; entry != last; ++entry) {
     for (uint32_t seed = 0; seed < kInstances; ++seed) {

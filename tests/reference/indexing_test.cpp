@@ -183,6 +183,9 @@ TEST(IndexingEvaluatorErrors, NameTheIndexAndItsRange) {
   EXPECT_THAT(error_of("GatherElements", {x, indices({1, 2}, {0, -4})}), HasSubstr("index -4"));
   EXPECT_THAT(error_of("GatherND", {x, indices({1, 2}, {0, 2})}), HasSubstr("index 2 at place 1 of position 0"));
   EXPECT_THAT(error_of("ScatterND", {x, indices({1, 1}, {3}), iota(kF32, {1, 2})}), HasSubstr("outside [-3, 2]"));
+  // More places than the data has, which only a run tells where shapes are open.
+  EXPECT_THAT(error_of("ScatterElements", {x, indices({1, 5}, {0, 0, 0, 0, 0}), iota(kF32, {1, 5})}),
+              HasSubstr("indices for 5 places along axis 1"));
   EXPECT_THAT(error_of("ScatterElements", {x, indices({1, 1}, {3}), iota(kF32, {1, 1})}), HasSubstr("outside [-3, 2]"));
   EXPECT_THAT(error_of("Compress", {x, Tensor::of<bool>({4}, {false, false, false, true})}, {{"axis", 0}}),
               HasSubstr("takes element 3 of an axis of 3"));

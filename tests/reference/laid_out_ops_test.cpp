@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include <reference/bounds_draw.hpp>
+#include <op-cases/draw.hpp>
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/layout_kernel.hpp>
 #include <tenon/ir/op_def.hpp>
@@ -109,7 +109,7 @@ std::multimap<std::string, DrawOp> seeded_cases() {
 const std::multimap<std::string, DrawOp>& all_cases() {
   static const std::multimap<std::string, DrawOp> all = [] {
     std::multimap<std::string, DrawOp> cases = seeded_cases();
-    for (const auto& one : testing::bounds_cases()) cases.insert(one);
+    for (const auto& one : testing::op_cases()) cases.insert(one);
     return cases;
   }();
   return all;

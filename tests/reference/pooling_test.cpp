@@ -156,6 +156,16 @@ TEST(Pooling, BoxesOfMaxRoiPool) {
               HasSubstr("box 0 lies in image 1, there are 1"));
 }
 
+TEST(Pooling, RoiAlignOfAnImageWithoutRowsIsZero) {
+  // In memory of something else, which a read before the image would find.
+  std::vector<float> around(64, 7);
+  const Tensor image = *Tensor::borrow(kF32, {1, 1, 0, 6}, around.data() + 32, 0);
+  const Tensor y =
+      evaluated("RoiAlign", {image, Tensor::of<float>({1, 4}, {0, 0, 3, 3}), Tensor::of<int64_t>({1}, {0})},
+                {{"output_height", int64_t{2}}, {"output_width", int64_t{2}}, {"sampling_ratio", int64_t{2}}});
+  for (const float value : y.as<float>()) EXPECT_EQ(value, 0);
+}
+
 TEST(Pooling, RoiAlignOfAPlaneIsThePlane) {
   // x[i, j] = 4 i + j is linear, so the mean of any bin inside is its value at the bin's centre.
   const Tensor image = *convert(iota(kU8, {1, 1, 4, 4}), kF32);

@@ -1,65 +1,20 @@
 #include <cstdio>
 #include <regex>
-#include <set>
 
 #include <unistd.h>
 
 #include <conformance.hpp>
 
-#include "apart.hpp"
+#include "cases.hpp"
 #include "session.hpp"
 
 namespace tenon::cli {
 namespace {
 
 struct ConformanceCommand {
-  std::string folder, target = "reference", filter;
-  int threads = 1, jobs = 1;
-  double timeout_s = 60;
-  bool no_fallback = false, in_process = false;
+  std::string folder, filter;
+  CaseRun run;
 };
-
-conformance::Outcome run_here(const conformance::Case& one, const ConformanceCommand& command, Session& session) {
-  ThreadPool pool(command.threads);
-  const auto prepare = [&](std::unique_ptr<Graph> graph) -> Result<conformance::Prepared> {
-    CompileOptions options;
-    options.targets = {command.target};
-    options.no_fallback = command.no_fallback;
-    options.prepare = false;  // numbers are compared
-    TENON_TRY(compiled, compile(std::move(graph), session.registry(), options));
-    const std::shared_ptr<CompiledModel> model = std::move(compiled);
-    std::set<std::string> targets;
-    for (const auto& entry : model->placement().entries) targets.insert(entry.target);
-    std::string ran_on;
-    for (const auto& target : targets) ran_on += str(ran_on.empty() ? "" : ", ", target);
-    if (ran_on.empty()) ran_on = "constants";
-    return conformance::Prepared{
-        [model, &pool](std::span<const Datum> inputs) { return model->run(inputs, {&pool, nullptr}); }, ran_on};
-  };
-  return conformance::run_case(one, prepare);
-}
-
-std::string pack(const conformance::Outcome& outcome) {
-  return Json{
-      {"status", conformance::status_name(outcome.status)}, {"reason", outcome.reason}, {"ran_on", outcome.ran_on}}
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-conformance::Outcome unpack(const std::string& text) {
-  conformance::Outcome outcome;
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) {
-    outcome.reason = "the case's process gave no answer that can be read";
-    return outcome;
-  }
-  for (const auto status :
-       {conformance::Status::passed, conformance::Status::failed, conformance::Status::unsupported}) {
-    if (json.value("status", "") == conformance::status_name(status)) outcome.status = status;
-  }
-  outcome.reason = json.value("reason", "");
-  outcome.ran_on = json.value("ran_on", "");
-  return outcome;
-}
 
 Result<bool> run(const ConformanceCommand& command, Session& session) {
   TENON_TRY(cases, conformance::find_cases(command.folder));
@@ -74,7 +29,7 @@ Result<bool> run(const ConformanceCommand& command, Session& session) {
     return error(Code::not_found, "no case under '", command.folder, "' matches '", command.filter, "'");
   // Once before the cases: a target that cannot be had is one error, and its plugin is loaded only once.
   TENON_TRY(registry, session.usable_registry());
-  TENON_OK(registry->open(command.target), "opening target '", command.target, "'");
+  TENON_OK(registry->open(command.run.target), "opening target '", command.run.target, "'");
 
   const bool live = isatty(STDERR_FILENO) != 0;
   std::vector<conformance::Outcome> outcomes(cases.size());
@@ -87,16 +42,7 @@ Result<bool> run(const ConformanceCommand& command, Session& session) {
     session.say(str(conformance::status_name(outcomes[i].status), " ", cases[i].suite, "/", cases[i].name, ": ",
                     outcomes[i].reason));
   };
-  if (command.in_process) {
-    for (size_t i = 0; i < cases.size(); ++i) finish(i, run_here(cases[i], command, session));
-  } else {
-    run_apart(
-        cases.size(), {.jobs = command.jobs, .timeout_s = command.timeout_s},
-        [&](size_t i) { return pack(run_here(cases[i], command, session)); },
-        [&](size_t i, const ApartAnswer& answer) {
-          finish(i, answer.failure.empty() ? unpack(answer.text) : conformance::Outcome{.reason = answer.failure});
-        });
-  }
+  run_cases(cases, command.run, [registry] { return registry; }, finish);
   if (live) std::fprintf(stderr, "\r\033[K");
   std::map<conformance::Status, int> counts;
   Json list = Json::array();
@@ -108,8 +54,8 @@ Result<bool> run(const ConformanceCommand& command, Session& session) {
   }
   const int passed = counts[conformance::Status::passed], failed = counts[conformance::Status::failed],
             unsupported = counts[conformance::Status::unsupported];
-  session.say(str(passed, " passed, ", failed, " failed, ", unsupported, " unsupported on ", command.target));
-  session.result({{"target", command.target},
+  session.say(str(passed, " passed, ", failed, " failed, ", unsupported, " unsupported on ", command.run.target));
+  session.result({{"target", command.run.target},
                   {"passed", passed},
                   {"failed", failed},
                   {"unsupported", unsupported},
@@ -123,18 +69,19 @@ void add_conformance(CLI::App& app, Session& session, int& exit_code) {
   auto* command = app.add_subcommand("conformance", "Run every ONNX backend case of a folder");
   auto options = std::make_shared<ConformanceCommand>();
   command->add_option("DIR", options->folder, "The folder of cases")->required();
-  command->add_option("--target", options->target, "The target to check")->capture_default_str();
+  command->add_option("--target", options->run.target, "The target to check")->capture_default_str();
   command->add_option("--filter", options->filter, "Only cases whose name this regular expression finds");
-  command->add_option("--threads", options->threads, "Threads for host work of one case")->check(CLI::Range(1, 1024));
-  auto* jobs = command->add_option("--jobs", options->jobs, "Cases at a time, each in a process of its own")
+  command->add_option("--threads", options->run.threads, "Threads for host work of one case")
+      ->check(CLI::Range(1, 1024));
+  auto* jobs = command->add_option("--jobs", options->run.jobs, "Cases at a time, each in a process of its own")
                    ->check(CLI::Range(1, 1024))
                    ->capture_default_str();
-  auto* timeout = command->add_option("--timeout", options->timeout_s, "Seconds that one case may take")
+  auto* timeout = command->add_option("--timeout", options->run.timeout_s, "Seconds that one case may take")
                       ->check(number_in(1e-6, 1e6))
                       ->capture_default_str();
-  command->add_flag("--no-fallback", options->no_fallback,
+  command->add_flag("--no-fallback", options->run.no_fallback,
                     "A node that the target does not run makes a case unsupported");
-  command->add_flag("--in-process", options->in_process, "No processes for cases: for debuggers; no time limit")
+  command->add_flag("--in-process", options->run.in_process, "No processes for cases: for debuggers; no time limit")
       ->excludes(jobs)
       ->excludes(timeout);
   Session::add_json(*command, session);

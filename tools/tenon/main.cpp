@@ -74,6 +74,7 @@ int main(int argc, char** argv) {
   add_quantise(app, session, exit_code);
   add_target(app, session, exit_code);
   add_new_plugin(app, session, exit_code);
+  add_certify(app, session, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

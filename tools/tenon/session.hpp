@@ -33,6 +33,8 @@ class Session {
   TargetRegistry& registry();
   // Of commands that use targets: a file that --plugin names and that cannot be used is an error.
   Result<TargetRegistry*> usable_registry();
+  // What --plugin and --insecure say.
+  const PluginSearch& search() const { return search_; }
   // A table row or sentence on standard output; nothing with --json.
   void say(const std::string& line) const;
   // The command's one JSON document, when --json was given.
@@ -102,5 +104,6 @@ void add_layout(CLI::App& app, Session& session, int& exit_code);
 void add_target(CLI::App& app, Session& session, int& exit_code);
 void add_new_plugin(CLI::App& app, Session& session, int& exit_code);
 void add_conformance(CLI::App& app, Session& session, int& exit_code);
+void add_certify(CLI::App& app, Session& session, int& exit_code);
 
 }  // namespace tenon::cli

@@ -48,6 +48,19 @@ Result<void> require_same_rank(const InferContext& context, size_t a, size_t b) 
   return type.is_tensor() && type.shape().ranked() ? require_rank(context, b, type.shape().rank()) : Result<void>();
 }
 
+// Along each axis but the one that they address, the indices (operand 1) have no more places than the data (operand 0).
+Result<void> require_places_inside(const InferContext& context, const Shape& indices, size_t axis) {
+  TENON_TRY(data, context.tensor(0));
+  for (size_t d = 0; indices.ranked() && d < indices.dims().size(); ++d) {
+    const bool beyond =
+        d != axis && indices[d].is_static() && data.shape[d].is_static() && indices[d].value() > data.shape[d].value();
+    if (!beyond) continue;
+    return error(Code::invalid_argument, context.op().describe(), " has indices for ", indices[d],
+                 " places along axis ", d, " of ", context.type(0));
+  }
+  return {};
+}
+
 InferredTypes infer_gather_elements(const InferContext& context) {
   TENON_TRY(data, context.tensor(0));
   TENON_TRY(indices, context.tensor(1));
@@ -55,13 +68,7 @@ InferredTypes infer_gather_elements(const InferContext& context) {
   if (!data.shape.ranked()) return one_type(data.element, indices.shape);
   TENON_TRY(axis, axis_attribute(context, "axis", 0, data.shape.rank()));
   const Shape shape = indices.shape.ranked() ? indices.shape : unknown_shape(data.shape.rank());
-  for (size_t d = 0; d < shape.dims().size(); ++d) {
-    const bool beyond =
-        d != axis && shape[d].is_static() && data.shape[d].is_static() && shape[d].value() > data.shape[d].value();
-    if (!beyond) continue;
-    return error(Code::invalid_argument, context.op().describe(), " has indices for ", shape[d], " places along axis ",
-                 d, " of ", context.type(0));
-  }
+  TENON_OK(require_places_inside(context, shape, axis));
   return one_type(data.element, shape);
 }
 
@@ -113,7 +120,10 @@ InferredTypes infer_scatter_elements(const InferContext& context) {
   TENON_OK(require_reducible(context, data.element));
   TENON_OK(require_same_rank(context, 0, 1));
   TENON_OK(merge(indices.shape, updates.shape), "indices and updates of ", context.op().describe());
-  if (data.shape.ranked()) TENON_OK(axis_attribute(context, "axis", 0, data.shape.rank()));
+  if (data.shape.ranked()) {
+    TENON_TRY(axis, axis_attribute(context, "axis", 0, data.shape.rank()));
+    TENON_OK(require_places_inside(context, indices.shape, axis));
+  }
   return std::vector<Type>{context.type(0)};
 }
 

@@ -368,6 +368,7 @@ struct BoxAxis {
   // The samples of a bin that may touch an image of so many lines: the others add nothing, and a box that a model makes
   // up may have a thousand million of them.
   OutputRange touching(int64_t bin, int64_t lines) const {
+    if (lines == 0) return {0, 0};
     if (!(std::abs(step) > 0)) return {0, samples};  // NaN too, of which there is one
     const auto index = [&](double position) { return (position - at(bin, 0)) / step; };
     const double a = index(-1), b = index(static_cast<double>(lines));

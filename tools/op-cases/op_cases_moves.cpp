@@ -1,6 +1,6 @@
 #include <numeric>
 
-#include <reference/bounds_draw.hpp>
+#include <op-cases/draw.hpp>
 
 namespace tenon::testing {
 namespace {
@@ -107,7 +107,7 @@ DrawnOp squeezed(R& r) {
 
 }  // namespace
 
-void add_moves(BoundsCases& cases) {
+void add_moves(OpCases& cases) {
   cases.emplace("Transpose", transposed);
   cases.emplace("Concat", concatenated);
   cases.emplace("Split", split);
@@ -170,7 +170,7 @@ void add_moves(BoundsCases& cases) {
 
 // ---- By index ------------------------------------------------------------------------------------------------------
 
-void add_indexed(BoundsCases& cases) {
+void add_indexed(OpCases& cases) {
   for (const bool known : {false, true}) {
     cases.emplace("Gather", [known](R& r) -> DrawnOp {
       Dims dims = random_dims(r, 1, 3, 6);

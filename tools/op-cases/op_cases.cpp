@@ -1,4 +1,4 @@
-#include <reference/bounds_draw.hpp>
+#include <op-cases/draw.hpp>
 
 namespace tenon::testing {
 namespace {
@@ -24,7 +24,7 @@ DrawnOp three(R& r) {
 
 }  // namespace
 
-void add_pointwise(BoundsCases& cases) {
+void add_pointwise(OpCases& cases) {
   for (const char* name : {"Abs",
                            "Acos",
                            "Acosh",
@@ -152,7 +152,7 @@ DrawnOp reduced(R& r) {
 
 }  // namespace
 
-void add_along_axes(BoundsCases& cases) {
+void add_along_axes(OpCases& cases) {
   for (const char* name : {"Softmax", "LogSoftmax", "Hardmax", "LpNormalization"}) cases.emplace(name, by_axis);
   for (const char* name : {"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean",
                            "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"}) {
@@ -226,9 +226,9 @@ void add_along_axes(BoundsCases& cases) {
   });
 }
 
-const BoundsCases& bounds_cases() {
-  static const BoundsCases all = [] {
-    BoundsCases cases;
+const OpCases& op_cases() {
+  static const OpCases all = [] {
+    OpCases cases;
     for (const auto add : {add_pointwise, add_along_axes, add_windows, add_images, add_products, add_attention,
                            add_moves, add_indexed}) {
       add(cases);

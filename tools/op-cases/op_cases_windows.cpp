@@ -1,4 +1,4 @@
-#include <reference/bounds_draw.hpp>
+#include <op-cases/draw.hpp>
 
 namespace tenon::testing {
 namespace {
@@ -96,7 +96,7 @@ DrawnOp pooled(R& r) {
 
 }  // namespace
 
-void add_windows(BoundsCases& cases) {
+void add_windows(OpCases& cases) {
   for (int i = 0; i < 3; ++i) {
     cases.emplace("Conv", convolution);
     cases.emplace("ConvTranspose", convolution_transposed);
@@ -193,7 +193,7 @@ DrawnOp resized(R& r) {
 
 }  // namespace
 
-void add_images(BoundsCases& cases) {
+void add_images(OpCases& cases) {
   for (int i = 0; i < 6; ++i) cases.emplace("Resize", resized);
   cases.emplace("GridSample", [](R& r) -> DrawnOp {
     const int64_t n = pick(r, 1, 3);

@@ -1,4 +1,4 @@
-#include <reference/bounds_draw.hpp>
+#include <op-cases/draw.hpp>
 
 namespace tenon::testing {
 namespace {
@@ -96,7 +96,7 @@ DrawnOp quantized(R& r, bool back) {
 
 }  // namespace
 
-void add_products(BoundsCases& cases) {
+void add_products(OpCases& cases) {
   for (int i = 0; i < 3; ++i) {
     cases.emplace("MatMul", matmul);
     cases.emplace("Einsum", einsum);
@@ -188,7 +188,7 @@ DrawOp recurrent(int64_t gates) {
 
 }  // namespace
 
-void add_attention(BoundsCases& cases) {
+void add_attention(OpCases& cases) {
   for (int i = 0; i < 4; ++i) cases.emplace("Attention", attention);
   for (const auto& [name, gates] : {std::pair{"RNN", 1}, {"GRU", 3}, {"LSTM", 4}})
     cases.emplace(name, recurrent(gates));

@@ -1,22 +1,22 @@
-// What instances of operators (bounds_cases.hpp) are drawn from, and the families that draw them.
+// What instances of operators (op_cases.hpp) are drawn from, and the families that draw them.
 #pragma once
 #include <algorithm>
 #include <cmath>
 
-#include <reference/bounds_cases.hpp>
+#include <op-cases/op_cases.hpp>
 #include <support_lib/random_tensor.hpp>
 
 namespace tenon::testing {
 
-using BoundsCases = std::multimap<std::string, DrawOp>;
-void add_pointwise(BoundsCases& cases);
-void add_along_axes(BoundsCases& cases);
-void add_windows(BoundsCases& cases);
-void add_images(BoundsCases& cases);
-void add_products(BoundsCases& cases);
-void add_attention(BoundsCases& cases);
-void add_moves(BoundsCases& cases);
-void add_indexed(BoundsCases& cases);
+using OpCases = std::multimap<std::string, DrawOp>;
+void add_pointwise(OpCases& cases);
+void add_along_axes(OpCases& cases);
+void add_windows(OpCases& cases);
+void add_images(OpCases& cases);
+void add_products(OpCases& cases);
+void add_attention(OpCases& cases);
+void add_moves(OpCases& cases);
+void add_indexed(OpCases& cases);
 
 using R = std::mt19937;
 using Integers = Attribute::Integers;

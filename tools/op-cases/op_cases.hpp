@@ -1,4 +1,5 @@
-// Random instances of operators, one way to draw them for each operator that has a bounds rule.
+// Random instances of operators, one way to draw them for each operator that has a bounds rule: for tests and for
+// `tenon certify`.
 #pragma once
 #include <functional>
 #include <map>
@@ -25,6 +26,6 @@ struct DrawnOp {
 using DrawOp = std::function<DrawnOp(std::mt19937&)>;
 
 // By operator name; several where an operator has modes of very different kinds.
-const std::multimap<std::string, DrawOp>& bounds_cases();
+const std::multimap<std::string, DrawOp>& op_cases();
 
 }  // namespace tenon::testing
