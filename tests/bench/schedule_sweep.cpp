@@ -30,7 +30,7 @@ namespace {
 // Rounds of all schedules to find the best ones by hand, the first of them looks, and of these and the automatic one to
 // compare them: more where runs are short.
 constexpr int kLooks = 2, kRounds = 5, kFinalRounds = 11, kMostFinalRounds = 101;
-// Schedules whose fastest run takes so many times what the fastest of all does run no more, so that a case takes seconds.
+// Schedules whose fastest run takes so many times what the fastest of all does run no more: a case takes seconds.
 constexpr double hopeless_after(int round) { return round < kLooks ? 1.5 : 1.25; }
 constexpr double kFinalSeconds = 0.05;  // of the automatic one, in a moment
 // The best by hand is who is best in all moments, not in the one in which it was found.

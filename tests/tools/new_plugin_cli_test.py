@@ -23,7 +23,8 @@ class NewPlugin(command_line.Test):
         self.assertEqual(made["name"], "acme-npu2")
         self.assertEqual(sorted(made["files"]), sorted(str(file) for file in folder.iterdir()))
         self.assertEqual({file.name for file in folder.iterdir()},
-                         {"CMakeLists.txt", "acme-npu2_plugin.cpp", "acme-npu2.yaml", "tenon-target.schema.json", "model.tir"})
+                         {"CMakeLists.txt", "acme-npu2_plugin.cpp", "acme-npu2.yaml", "tenon-target.schema.json",
+                          "model.tir"})
         code = (folder / "acme-npu2_plugin.cpp").read_text()
         self.assertIn('TENON_PLUGIN(AcmeNpu2Plugin, "acme-npu2", "Acme \\"N\\" Inc.", "0.1.0", "acme-npu2")', code)
         target = (folder / "acme-npu2.yaml").read_text()

@@ -1,4 +1,4 @@
-"""`tenon report`: the document, and the page that is made of it. TENON names the program, TENON_FIXTURES the folder of the
+"""`tenon report`: the document, and the page that is made of it. TENON names the program, TENON_FIXTURES the folder of
 plugins of tests."""
 import json
 import math
@@ -121,8 +121,10 @@ class Report(command_line.Test):
         fallen = [op for op in placement["operators"] if op["fallback"]]
         self.assertEqual((len(fallen), placement["operators_by_target"].get("reference", 0)),
                          (placement["fallbacks"], placement["fallbacks"]))
+        self.assertTrue(fallen)
         for op in fallen:
-            self.assertEqual((op["target"], [refusal["target"] for refusal in op["refusals"]]), ("reference", ["board"]))
+            refused_by = [refusal["target"] for refusal in op["refusals"]]
+            self.assertEqual((op["target"], refused_by), ("reference", ["board"]))
             self.assertTrue(op["refusals"][0]["reason"])
         self.assertEqual(sum(reason["count"] for reason in placement["reasons"]), placement["fallbacks"])
 
@@ -179,8 +181,9 @@ class Report(command_line.Test):
     def test_a_model_without_operators(self):
         document, page = self.report(self.model("graph @none(%x: f32[3]) -> %x {\n}\n"), "--target", "reference")
         self.check_numbers(document)
-        self.assertEqual((document["placement"]["operators"], document["timeline"]["steps"], document["memory"]["spaces"],
-                          document["fusion"]["kernels"]), ([], [], [], []))
+        lists = (document["placement"]["operators"], document["timeline"]["steps"], document["memory"]["spaces"],
+                 document["fusion"]["kernels"])
+        self.assertEqual(lists, ([], [], [], []))
         self.assertIn("The model has no operators", page)
         self.assertIn("No step was timed", page)
         self.assertNotIn("<svg", page)
@@ -200,13 +203,13 @@ class Report(command_line.Test):
         self.assertIn("<details open><summary>The slowest (10)</summary>", page)
 
     def test_bars_of_many_steps_stand_for_neighbours(self):
-        lines = [f'  %v{i + 1} = Abs %v{i} "op{i}"\n' for i in range(2001)]
+        lines = [f'  %v{i + 1} = {"Sin" if i % 2 else "Abs"} %v{i} "op{i}"\n' for i in range(2001)]
         model = self.model("graph @long(%v0: f32[1]) -> %v2001 {\n" + "".join(lines) + "}\n")
         document, page = self.report(model, "--target", "reference")
         (chart,) = re.findall(r'<svg class="timeline".*?</svg>', page, re.DOTALL)
-        steps = len(document["timeline"]["steps"])
-        self.assertEqual((chart.count("<rect "), "and on, the longest of 2: " in chart),
-                         ((steps + 1) // 2, True) if steps > 2000 else (steps, False))
+        self.assertEqual(len(document["timeline"]["steps"]), 2001)
+        self.assertEqual(chart.count("<rect "), 1001)
+        self.assertIn("and on, the longest of 2: ", chart)
 
     def test_where_the_page_goes(self):
         model = self.model(NET)
@@ -227,11 +230,13 @@ class Report(command_line.Test):
         for words, text in ((["report", self.path("none.onnx")], "there is no file"),
                             (["report", net, "--target", "referense"], "did you mean 'reference'"),
                             (["report", net, "--dim", "N=2"], "--dim names 'N'"),
-                            (["report", net, "--target", "reference", "-o", self.path("no/page.html")], "cannot write")):
+                            (["report", net, "--target", "reference", "-o", self.path("no/page.html")],
+                             "cannot write")):
             with self.subTest(words=words):
                 self.assertIn(text, self.run_tenon(*words, expect=FAILED).stderr)
                 self.assertIn(text, self.json(*words, expect=FAILED)["message"])
-        for words in (["report"], ["report", net, "--runs", "0"], ["report", net, "--seed", "-1"], ["report", net, "-o", ""]):
+        for words in (["report"], ["report", net, "--runs", "0"], ["report", net, "--seed", "-1"],
+                      ["report", net, "-o", ""]):
             with self.subTest(words=words):
                 self.run_tenon(*words, expect=USAGE)
 

@@ -17,27 +17,36 @@ struct Landing {
   std::vector<Op*> views = {};
 };
 
-void find_landings(const Value& value, std::vector<Op*>& views, std::vector<Landing>& found) {
-  for (const Use* use : value.uses()) {
-    Op& user = *use->user();
-    if (user.parent() != value.region()) continue;
-    if (user.parent()->is_return(user)) {
-      found.push_back({use->index(), views});
-    } else if (is_view(user) && use->index() == 0) {
-      views.push_back(&user);
-      find_landings(*user.result(), views, found);
-      views.pop_back();
+std::vector<Landing> landings_of(const Value& value) {
+  struct Step {
+    const Value* value;
+    Op* view;     // that it is of the step before
+    size_t from;  // that step
+  };
+  std::vector<Step> steps{{&value, nullptr, 0}};
+  std::vector<Landing> found;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Value& seen = *steps[i].value;
+    for (const Use* use : seen.uses()) {
+      Op& user = *use->user();
+      if (user.parent() != value.region()) continue;
+      if (user.parent()->is_return(user)) {
+        Landing& landing = found.emplace_back(Landing{.output = use->index()});
+        for (size_t at = i; at > 0; at = steps[at].from) landing.views.push_back(steps[at].view);
+        std::ranges::reverse(landing.views);
+      } else if (is_view(user) && use->index() == 0) {
+        steps.push_back({user.result(), &user, i});
+      }
     }
   }
+  return found;
 }
 
 // All but the first of each result, which has the result's own memory.
 std::vector<std::pair<size_t, Landing>> further_landings(const Op& op, const std::function<bool(const Value&)>& pays) {
   std::vector<std::pair<size_t, Landing>> further;
   for (size_t r = 0; r < op.result_count(); ++r) {
-    std::vector<Landing> found;
-    std::vector<Op*> views;
-    find_landings(*op.result(r), views, found);
+    std::vector<Landing> found = landings_of(*op.result(r));
     if (found.size() < 2 || !pays(*op.result(r))) continue;
     std::ranges::sort(found, {}, &Landing::output);
     for (size_t i = 1; i < found.size(); ++i) further.emplace_back(r, std::move(found[i]));
