@@ -90,6 +90,12 @@ std::vector<Refusal> refusals() {
       {"ResizeNaN", "Resize", {x, Datum(), floats({1, std::nanf("")})}, {}, "scale nan"},
       {"ResizeCount", "Resize", {x, Datum(), floats({1})}, {}, "scales"},
       {"ResizeSizes", "Resize", {x, Datum(), Datum(), ints({2, -3})}, {}, "extent -3"},
+      // 160 kB of result, and more of lists.
+      {"ResizeLists",
+       "Resize",
+       {x, Datum(), Datum(), ints({2, 20000})},
+       {{"mode", "cubic"}},
+       "axis 1 of extent 20000 takes lists of"},
   };
 }
 

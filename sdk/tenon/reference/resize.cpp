@@ -11,6 +11,7 @@
 #include <tenon/reference/float_work.hpp>
 #include <tenon/reference/loops.hpp>
 #include <tenon/reference/sliding_window.hpp>
+#include <tenon/support/memory.hpp>
 
 namespace tenon {
 namespace {
@@ -35,8 +36,16 @@ struct AxisTaps {
   }
 };
 
-AxisTaps axis_taps(const Op& op, const ResizePlan& plan, size_t axis, int64_t in) {
+// The lists may be larger than the result: a kilobyte of model can ask for a long axis of few rows.
+Result<AxisTaps> axis_taps(const Op& op, const ResizePlan& plan, size_t axis, int64_t in) {
   const ResizeAxis resized(op, in, plan.out[axis], plan.scales[axis], plan.start[axis], plan.end[axis]);
+  const auto taps_each = static_cast<double>(std::min(in, 2 * std::min(resized.reach(), in) + 1));
+  const double bytes = static_cast<double>(plan.out[axis]) *
+                       (sizeof(std::vector<ResizeTap>) + taps_each * static_cast<double>(sizeof(ResizeTap)));
+  if (bytes > static_cast<double>(tensor_bytes_limit()))
+    return error(Code::resource_exhausted, "axis ", axis, " of extent ", plan.out[axis], " takes lists of ", bytes,
+                 " bytes of what each element reads; the limit for one tensor is ", tensor_bytes_limit(),
+                 " (TENON_TENSOR_LIMIT raises it)");
   AxisTaps out;
   for (int64_t i = 0; i < plan.out[axis]; ++i) {
     ResizeTaps taps = resized.taps(i);
@@ -126,7 +135,8 @@ Result<void> resize(EvalContext& context) {
     }
     AxisTaps taps;
     if (plan.resized[axis]) {
-      taps = axis_taps(context.op(), plan, axis, operand.dim(axis));
+      TENON_TRY(resized, axis_taps(context.op(), plan, axis, operand.dim(axis)));
+      taps = std::move(resized);
     } else {
       for (int64_t i = 0; i < plan.out[axis]; ++i) taps.taps.push_back({{i, 1}});
       taps.outside.assign(taps.taps.size(), false);
