@@ -294,31 +294,37 @@ Aspect refuses_inputs(const CompiledModel& model, const Sample& sample, const st
   return {};
 }
 
+// An instance that runs on the target.
+struct Asked {
+  Workbench& bench;
+  TargetBackend& backend;
+  const CompiledModel& model;
+  const Sample& sample;
+  const std::vector<Datum>& outputs;
+  std::function<void(std::string)> stage;
+};
+
 struct AspectGroup {
   std::string_view group, name;
   std::string_view good;  // what is true of all operators that ran
+  Aspect (*ask)(const Asked&);
 };
+// Stages name them by a digit.
 constexpr AspectGroup kAspects[] = {
-    {"executables", "repeatable", "the same inputs give the same bits twice"},
-    {"executables", "memory", "nothing around outputs and no input is written, and outputs are written wholly"},
-    {"executables", "threads", "two threads, each with an executable of its own, give what one gives"},
-    {"executables", "stored", "load() of what serialize() gave gives the same bits"},
-    {"errors", "inputs", "inputs of other counts, types and shapes are refused"},
-    {"errors", "bytes", "load() refuses bytes that end too early"},
+    {"executables", "repeatable", "the same inputs give the same bits twice",
+     [](const Asked& a) { return repeats(a.model, a.sample, a.outputs); }},
+    {"executables", "memory", "nothing around outputs and no input is written, and outputs are written wholly",
+     [](const Asked& a) { return keeps_memory(a.model, a.sample, a.outputs); }},
+    {"executables", "threads", "two threads, each with an executable of its own, give what one gives",
+     [](const Asked& a) { return runs_on_threads(a.bench, a.sample, a.outputs); }},
+    {"executables", "stored", "load() of what serialize() gave gives the same bits",
+     [](const Asked& a) { return stores(a.backend, a.model, a.sample, a.outputs); }},
+    {"errors", "inputs", "inputs of other counts, types and shapes are refused",
+     [](const Asked& a) { return refuses_inputs(a.model, a.sample, a.stage); }},
+    {"errors", "bytes", "load() refuses bytes that end too early",
+     [](const Asked& a) { return refuses_bytes(a.backend, a.model); }},
 };
-
-Aspect ask(size_t aspect, Workbench& bench, const CompiledModel& model, const Sample& sample,
-           const std::vector<Datum>& outputs, const std::function<void(std::string)>& stage) {
-  TENON_TRY(backend, bench.backend());
-  switch (aspect) {
-    case 0: return repeats(model, sample, outputs);
-    case 1: return keeps_memory(model, sample, outputs);
-    case 2: return runs_on_threads(bench, sample, outputs);
-    case 3: return stores(*backend, model, sample, outputs);
-    case 4: return refuses_inputs(model, sample, stage);
-    default: return refuses_bytes(*backend, model);
-  }
-}
+static_assert(std::size(kAspects) <= 10);
 
 // Each aspect of an operator's first instances that run on the target. What does not run has failed elsewhere.
 Json check_aspects(const std::string& op, Workbench& bench, const std::function<void(size_t, std::string)>& stage) {
@@ -339,7 +345,7 @@ Json check_aspects(const std::string& op, Workbench& bench, const std::function<
         stage(aspect, str(sample.text, more.empty() ? "" : " with ", more));
       };
       at("");
-      const Aspect done = ask(aspect, bench, **model, sample, *outputs, at);
+      const Aspect done = kAspects[aspect].ask({bench, **backend, **model, sample, *outputs, at});
       const bool skipped = !done.ok() && done.error().code() == kNotAsked;
       out.push_back({{"aspect", aspect},
                      {"verdict", done.ok() ? Verdict::passed
@@ -371,7 +377,7 @@ void add_to(Tally& tally, const std::string& op, Verdict verdict, const std::str
 
 Check check_of(const Tally& tally, const AspectGroup& aspect, const std::string& target) {
   Check out{str(target, ", ", aspect.group), std::string(aspect.name), Verdict::passed,
-            str(aspect.good, ", on ", tally.passed.size(), " operators")};
+            str(aspect.good, ", on ", tally.passed.size(), tally.passed.size() == 1 ? " operator" : " operators")};
   if (!tally.failed.empty()) {
     out.verdict = Verdict::failed;
     out.sentence = str(tally.failure, "; of operators ", tally.failed);

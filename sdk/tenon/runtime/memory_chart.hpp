@@ -25,8 +25,8 @@ struct MemoryChart {
   std::vector<Block> blocks;  // those without bytes are not drawn
 };
 
-// A second base of an Executable that knows where its values lie. Asked for by dynamic_cast, so that the seam to plugins
-// stays as it is.
+// A second base of an Executable that knows where its values lie. Asked for by dynamic_cast, so that the seam to
+// plugins stays as it is.
 class TENON_API MemoryMap {
  public:
   virtual ~MemoryMap();
