@@ -21,8 +21,8 @@ const Machine& machine();
 // stated: others use it, too. Its lines are fetched ahead as stated, except on AMD's processors from Zen on: their
 // last-level cache belongs to a few cores, and answers before fetching ahead would gain anything, and before Zen 5 so
 // do the prefetchers of main memory, which follow two stretches of an array at once, and loads of 32 bytes come from
-// there faster than wider ones (docs/performance/snippets.md). What is fetched along rows goes into the nearest cache
-// from Zen on. Before Zen 5, vectors of 512 bits are computed one at a
+// there faster than wider ones (docs/performance/lessons/machines.md). What is fetched along rows goes into the nearest
+// cache from Zen on. Before Zen 5, vectors of 512 bits are computed one at a
 // time. Memories that the target does not state are not added.
 TargetDescription described(TargetDescription target, const Machine& machine);
 

@@ -253,7 +253,7 @@ CostModel model_of_xeon() {
 }
 
 // Pieces of 1 KB leave L1 to what stages hand on, while their ends are fetched: down columns, and in tiles
-// where pieces down columns wait (docs/performance/pipelines.md, The model).
+// where pieces down columns wait (docs/performance/lessons/cost-model.md, Which schedules are offered).
 TEST(AutoSchedule, NarrowPiecesAreOfferedWhereTheirEndsAreFetched) {
   struct Wanted {
     int stages;
@@ -273,7 +273,8 @@ TEST(AutoSchedule, NarrowPiecesAreOfferedWhereTheirEndsAreFetched) {
 }
 
 // Of 2 MB, which L3 is sure to hold, nothing is left to main memory, however slow the way is read to be: it
-// took 1.2 to 1.4 times as long, and who reads the results next would wait for them (docs/performance/pipelines.md).
+// took 1.2 to 1.4 times as long, and who reads the results next would wait for them
+// (docs/performance/lessons/schedules.md).
 TEST(AutoSchedule, ResultsThatACacheIsSureToHoldStayThere) {
   const auto past = [](int64_t rows) {
     CostModel model = model_of_xeon();

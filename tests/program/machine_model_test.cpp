@@ -168,7 +168,7 @@ TEST(MachineModel, WhatOthersMostlyLeaveOfTheLargestCacheCounts) {
   EXPECT_EQ(none.sure_bytes, 2 * kMegabyte) << "an eighth is";
 }
 
-// Fitted to what schedules took, not timed: docs/performance/pipelines.md.
+// Fitted to what schedules took, not timed: docs/performance/lessons/cost-model.md.
 TEST(MachineModel, SomeOfItIsNotTimed) {
   const CostModel m = model_of(Machine().readings(), kCaches);
   EXPECT_EQ(m.apart, 1.6);

@@ -1,4 +1,4 @@
-// The tables of orders, one for each class of machine. What each pays is in docs/performance/snippets.md.
+// The tables of orders, one for each class of machine. What each pays is in docs/performance/lessons/rows-far.md.
 //
 // Common to all: what is stored beside the fold of the next row overlaps with the reads of that, the walks between with
 // nothing, so rows are skewed where nothing is better; where two folds may be one, those go merged that no near cache
@@ -64,7 +64,7 @@ std::vector<FarOrder> without_fetches(const FarRows& rows) {
   Lengths skewed{.least = rows.shortest, .most = longest_skewed(rows, rows.l1)};
   if (rows.folds > 1 && go_alone)
     skewed.least = is_any(fetching) ? fetching.most + 1 : std::max(rows.shortest, alone.most + 1);
-  // Three walks in one loop: beyond, two are faster (docs/performance/snippets.md, On a Zen 4).
+  // Three walks in one loop: beyond, two are faster (docs/performance/lessons/rows-far.md, Zen 4).
   Lengths twice = kNone;
   if (go_twice(rows)) twice = {.least = skewed.least, .most = std::min(skewed.most, of_three_walks(rows, rows.l1))};
   Lengths far = kNone;

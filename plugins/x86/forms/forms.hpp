@@ -51,7 +51,7 @@ struct CompilerOptions {
 };
 
 // How a kernel goes along rows that several sweeps walk. Beside as_lowered only beyond the caches, where a store may
-// come before all is read; the measurements are in docs/performance/snippets.md.
+// come before all is read; the measurements are in docs/performance/lessons/rows-far.md.
 enum class RowOrder : uint8_t {
   // As LowerOptions say, short rows several at a time: what is near, and what no other order pays for.
   as_lowered,

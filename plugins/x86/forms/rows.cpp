@@ -159,7 +159,7 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
 
 FarRows FormMaker::far_rows_of(const snippet::Body& body) const {
   // Of shorter rows several go at once; the more a sweep computes, the more there is to overlap
-  // (docs/performance/snippets.md).
+  // (docs/performance/lessons/rows.md, Orders of walking).
   constexpr int64_t kLeastLines = 9, kLeastCostlyLines = 6;
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
   const Costly computed = costly_of(body);

@@ -11,7 +11,7 @@ namespace tenon::x86 {
 namespace {
 
 // What tensors may have of the last-level cache before stores past it are faster: whether its lines are written back or
-// not, they make room for one another from there on (docs/performance/snippets.md).
+// not, they make room for one another from there on (docs/performance/lessons/tensors.md).
 constexpr double kShareOfLastCache = 0.75;
 
 // Vectors in the longest row that is written out.

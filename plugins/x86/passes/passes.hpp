@@ -95,7 +95,7 @@ struct StagedRows {
 };
 
 // Where rows of outputs begin that are stored non-temporally, and so how they are stored. A vector that crosses two
-// lines would wait for both of them to be read. docs/performance/snippets.md has the measurements.
+// lines would wait for both of them to be read. docs/performance/lessons/tensors.md has the measurements.
 enum class RowBegins : uint8_t {
   // At whole lines: vectors are stored as they are. Needs callers that look at where tensors lie.
   at_lines,
@@ -228,7 +228,7 @@ void leave_rounding_to_stores(snippet::LinearKernel& kernel);
 void fold_loads(snippet::LinearKernel& kernel, Isa isa);  // passes/memory_operands.cpp
 // Loads of 512 bits by halves. All of them, where they may begin anywhere in a line: where lines come from main memory,
 // a Zen 5 takes those that cross two half as fast. Or those alone that walk first along what other rows do not share:
-// of these a Zen 4 takes any from main memory a tenth slower (docs/performance/snippets.md, On a Zen 4).
+// of these a Zen 4 takes any from main memory a tenth slower (docs/performance/lessons/machines.md, Zen 4).
 // passes/halves.cpp; before fold_loads, whose operands in memory are such loads.
 enum class ByHalves : uint8_t { all, first_walks };
 void load_by_halves(snippet::LinearKernel& kernel, ByHalves which);

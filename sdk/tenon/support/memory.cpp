@@ -24,7 +24,8 @@ constexpr size_t kApartBytes = TENON_SANITIZER == TENON_SANITIZER_ADDRESS ? 0 : 
 
 // Pages of 2 MB instead of 4 KB where the kernel gives them to those that ask ("madvise", what distributions set):
 // main memory is read and written by a fifth to a third faster, since processors fetch ahead within a page alone, and
-// a virtual machine looks up each in two tables (docs/performance/snippets.md, Large pages). A request, not a need.
+// a virtual machine looks up each in two tables (docs/performance/lessons/machines.md, Large pages). A request,
+// not a need.
 constexpr size_t kLargePagesFrom = size_t{2} << 20;
 void ask_for_large_pages(void* block, size_t bytes) {
   constexpr uintptr_t kSmallPage = 65'536;  // the largest of those in use

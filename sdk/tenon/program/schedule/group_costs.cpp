@@ -13,7 +13,7 @@ namespace {
 // Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
 // until those before have been sent for; less so where the next iteration's bytes follow on, which it fetches ahead by
 // itself, too. Fitted to schedules of 83 pipelines on a Zen 4, whose L1 waits for 24 lines at a time
-// (docs/performance/pipelines.md, What hints cost).
+// (docs/performance/lessons/schedules.md, What hints cost).
 constexpr double kFreePortion = 1280, kLostOfPieces = 0.6, kLostOfRows = 0.3;
 // Nothing is hidden of so many portions: 2 to the power 1 / kLost, or more.
 constexpr double kNoneOfPieces = 3.18, kNoneOfRows = 10.1;
@@ -25,7 +25,7 @@ constexpr double kBeside = 0.9;
 // A result is used again by the next call: of what an iteration's calls fetch, two have their part between both.
 constexpr double kCallsBetween = 2;
 // Of the hints before a call, by themselves: chains whose ends L2 holds, where nobody waits for what is
-// hinted, take .2 to 4 ns more for each call (docs/performance/pipelines.md, What hints cost).
+// hinted, take .2 to 4 ns more for each call (docs/performance/lessons/schedules.md, What hints cost).
 constexpr double kSecondsOfHints = 3e-9;
 // Of the wait for the first bytes of a piece: other pieces are on their way meanwhile.
 constexpr double kWaited = 0.25;

@@ -23,7 +23,8 @@ constexpr double kFasterThanMemory = 1.25;
 constexpr double kParts[] = {1.0 / 8, 1.0 / 4, 1.0 / 2}, kLargeParts[] = {5.0 / 8, 6.0 / 8, 7.0 / 8};
 // What is sure is gone through again and again as fast as half of it.
 constexpr double kAsFast = 0.9;
-// Not timed: what tiles of 1 to 8 KB took more than is predicted of them otherwise (docs/performance/pipelines.md).
+// Not timed: what tiles of 1 to 8 KB took more than is predicted of them otherwise
+// (docs/performance/lessons/cost-model.md).
 constexpr double kSecondsPerPiece = 6e-9;
 // Nor this: what strips of 100 pipelines took that read 16 MB at one end and wrote as much at the other, by what passes
 // take.

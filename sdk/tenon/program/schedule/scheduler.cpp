@@ -17,8 +17,8 @@ constexpr double kShortestPart = 4096;
 // Loops over a faster index are for rows of so many bytes: two parts at least.
 constexpr double kLongRow = 2 * kShortestPart;
 // Loops down columns take so many rows at most, of pieces so many times as long as the shortest parts. Where they are
-// fetched ahead shorter ones stream, too, and offering taller and longer ones gains nothing (docs/performance/
-// pipelines.md, The model).
+// fetched ahead shorter ones stream, too, and offering taller and longer ones gains nothing
+// (docs/performance/lessons/cost-model.md, Which schedules are offered).
 struct Columns {
   double shortest, longest, tallest;
 };

@@ -42,7 +42,7 @@ bool Lowering::ends_within_line(const Access& store, int dim) const {
 
 // Rows that end within a line: vectors as wide as a line are stored in two, and the halves of a line by vectors that
 // lie apart, with other rows' between. Where that is two halves or more for each vector, rows gain nothing of one
-// another (docs/performance/snippets.md).
+// another (docs/performance/lessons/rows.md, Halves of lines).
 bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const {
   int64_t bits = 0;
   for (const Phase& phase : scope.phases)
@@ -53,9 +53,9 @@ bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const
 }
 
 // Of rows side by side: are they stored one behind the other? Vectors then meet in the lines that they are parts of, or
-// lie in two of, and no other row's line comes between (docs/performance/snippets.md). Folds stay side by side, as each
-// waits for itself, and so does what rows share, unless it is only loaded, and rows that are stored together for the
-// sake of that.
+// lie in two of, and no other row's line comes between (docs/performance/lessons/rows.md). Folds stay side by side, as
+// each waits for itself, and so does what rows share, unless it is only loaded, and rows that are stored together for
+// the sake of that.
 bool Lowering::goes_row_by_row(const Sweep& sweep) const {
   if (unit_rows() == 1 || !sweep.folds.empty() || kernel_.stored_together) return false;
   const int dim = sweep.loops.back();

@@ -86,8 +86,8 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
   // In as few groups as that allows, and these alike: two and two share checks and lines that three and one do not.
   const int groups = (units + most - 1) / most, together = (units + groups - 1) / groups;
   // Of rows side by side, what two copies store lies in one line, which L1 takes at once as long as
-  // no other line comes between (docs/performance/snippets.md); of several outputs, too, where vectors are parts of
-  // lines.
+  // no other line comes between (docs/performance/lessons/rows.md); of several outputs, too, where vectors are parts
+  // of lines.
   if (place_.copies % 2 == 0 && (unit_rows() > 1 ? !stores.empty() : stores_parts(stores))) place_.neighbours = 2;
   for (int first = 0; first < units; first += together) {
     const int last = std::min(first + together, units);
@@ -105,7 +105,7 @@ bool Lowering::stores_parts(const std::vector<Access>& stores) const {
 }
 
 // What goes to several tensors is stored at the end, line by line, so that their lines are filled in turn: L2 takes
-// them a tenth faster than several lines of each (docs/performance/snippets.md).
+// them a tenth faster than several lines of each (docs/performance/lessons/tensors.md).
 bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                            const std::vector<Access>& stores) const {
   if (options_.all_copies) return false;
