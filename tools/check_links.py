@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Checks that what the documentation points to is there. Prints `file:line: sentence` for each link that leads nowhere;
+exit 1 when there is one.
+
+    tools/check_links.py [ROOT]        ROOT: the repository, by default the one that this file lies in
+
+- In README.md and the other Markdown files: relative links, whose file has to exist, and whose `#anchor` has to be a
+  heading of it (as GitHub makes anchors of headings). Links to other sites are not followed.
+- In sources and build files: each `docs/....md` that a comment names has to exist.
+"""
+import re
+import sys
+from pathlib import Path
+
+FOLDERS = ["docs", "sdk", "plugins", "targets", "ir-ext", "examples", "tests", "tools"]
+SOURCES = {".cpp", ".hpp", ".h", ".py", ".cmake", ".txt", ".sh", ".yaml"}
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+OTHER_SITE = re.compile(r"[a-z][a-z0-9+.-]*:")
+PAGE = re.compile(r"\bdocs/[\w/-]+\.md")
+# What a line holds of comments: of C++ what stands behind `//`, elsewhere lines that are a comment.
+CPP_COMMENT = re.compile(r"//(.*)")
+LINE_COMMENT = re.compile(r"\s*#(.*)")
+
+
+def prose(text):
+    """The lines of Markdown, numbered, without blocks and spans of code."""
+    in_code = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        elif not in_code:
+            yield number, line
+
+
+def anchors(text):
+    """What `#...` may name: one for each heading, numbered from the second of the same words on."""
+    seen = {}
+    for _, line in prose(text):
+        heading = re.match(r"#+\s+(.*)", line)
+        if not heading:
+            continue
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1].strip())
+        anchor = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")
+        times = seen[anchor] = seen.get(anchor, -1) + 1
+        yield f"{anchor}-{times}" if times else anchor
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = Path(root).resolve()
+        self.violations = []
+        self.links = 0
+
+    def report(self, path, line, sentence):
+        self.violations.append(f"{path.relative_to(self.root)}:{line}: {sentence}")
+
+    def files(self):
+        yield from sorted(self.root.glob("*.md"))
+        for folder in FOLDERS:
+            yield from sorted(p for p in (self.root / folder).rglob("*") if p.is_file())
+
+    def check_markdown(self, path):
+        for number, line in prose(path.read_text(encoding="utf-8")):
+            for found in LINK.finditer(re.sub(r"`[^`]*`", "", line)):
+                link = found[1]
+                if OTHER_SITE.match(link):
+                    continue
+                self.links += 1
+                name, _, anchor = link.partition("#")
+                target = path.parent / name if name else path
+                if not target.exists():
+                    self.report(path, number, f"link to {link}: there is no such file")
+                elif anchor and target.suffix == ".md" and anchor not in anchors(target.read_text(encoding="utf-8")):
+                    self.report(path, number, f"link to {link}: {name or 'this page'} has no heading '#{anchor}'")
+
+    def check_source(self, path):
+        find = CPP_COMMENT.search if path.suffix in (".cpp", ".hpp", ".h") else LINE_COMMENT.match
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            comment = find(line)
+            for found in PAGE.finditer(comment[1]) if comment else ():
+                self.links += 1
+                if not (self.root / found[0]).is_file():
+                    self.report(path, number, f"names {found[0]}, which does not exist")
+
+    def run(self):
+        for path in self.files():
+            if path.suffix == ".md":
+                self.check_markdown(path)
+            elif path.suffix in SOURCES:
+                self.check_source(path)
+        return self.violations
+
+
+def main(arguments):
+    if len(arguments) > 1 or any(a.startswith("-") for a in arguments):
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
+    if not (root / "docs").is_dir():
+        print(f"check_links: {root} is no checkout of Tenon: it has no docs", file=sys.stderr)
+        return 2
+    checker = Checker(root)
+    violations = checker.run()
+    for violation in violations:
+        print(violation)
+    print(f"check_links: {checker.links} links, {len(violations)} lead nowhere", file=sys.stderr)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
