@@ -246,9 +246,13 @@ TEST(ThreadPool, ServesSeveralCallers) {
     callers.emplace_back([&] {
       for (int i = 0; i < 300; ++i) {
         std::atomic<int64_t> sum = 0;
-        pool.run(1000, 10, [&](int64_t begin, int64_t end) {
+        const auto body = [&](int64_t begin, int64_t end) {
           for (int64_t k = begin; k < end; ++k) sum += k;
-        });
+        };
+        if (i % 2 == 0)
+          pool.run(1000, 10, body);
+        else
+          pool.run_short(1000, 10, 1000, body);
         total += sum;
       }
     });

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <numeric>
 
 namespace tenon::irgen {
@@ -217,20 +216,21 @@ Result<void> SnippetCall::add_piece(const SnippetCode& code, Dims extents, const
   return {};
 }
 
-Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, const SnippetForm& form,
-                                                     const Dims& extents, std::span<const int64_t> skipped_bytes,
-                                                     const CallOptions& options) const {
+Result<std::unique_ptr<SnippetCall::FormCall>> SnippetCall::plan_form(const SnippetCode& code, const SnippetForm& form,
+                                                                      const Dims& extents,
+                                                                      std::span<const int64_t> skipped_bytes,
+                                                                      const CallOptions& options) const {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(code.body, form.kernel, extents));
   const Cycles cycles = cycles_of(code.body, extents, code.cycles_per_element);
   const int64_t pieces = plan.pieces(options.threads, pieces_of_thread(cycles.predicted / options.threads));
   const double least_elements = kCyclesForThread * cycles.elements / cycles.least;
   const snippet::Split split = options.fold_parts > 0 ? plan.split_fold(options.fold_parts)
                                                       : plan.split(pieces, static_cast<int64_t>(least_elements));
-  FormCall call{.run = form.run,
-                .head_lanes = form.whole_items ? 1
-                              : form.any_rows  ? form.kernel.lanes
-                                               : 0,
-                .chunks = split.chunks()};
+  auto planned = std::make_unique<FormCall>();
+  FormCall& call = *planned;
+  call.run = form.run;
+  call.head_lanes = form.whole_items ? 1 : form.any_rows ? form.kernel.lanes : 0;
+  call.chunks = split.chunks();
   call.sequences = std::min(call.chunks, pieces);
   const double to_wake = kCyclesToWake * static_cast<double>(call.sequences) / cycles.predicted;
   call.sequences_to_wake = std::min(call.sequences, static_cast<int64_t>(to_wake) + 1);
@@ -256,7 +256,8 @@ Result<SnippetCall::FormCall> SnippetCall::plan_form(const SnippetCode& code, co
             {static_cast<uint32_t>(w), static_cast<uint32_t>(*port), words[w] + skipped_bytes[*port]});
   }
   call.pointers_of_chunk = call.pointers.size() / static_cast<size_t>(call.chunks);
-  return call;
+  call.sequences_body = [&call](int64_t begin, int64_t end) { call.run_sequences(begin, end); };
+  return planned;
 }
 
 Result<void> SnippetCall::add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join,
@@ -304,15 +305,19 @@ SnippetCall::FormCall& SnippetCall::form_for(const SnippetCode& code, std::span<
                                              Piece& piece) {
   const bool suits = piece.non_temporal && apart(addresses, piece.begin_bytes, code.body.inputs.size()) &&
                      aligned(code.body, addresses, piece.begin_bytes, piece.non_temporal->head_lanes);
-  return suits ? *piece.non_temporal : piece.near;
+  return suits ? *piece.non_temporal : *piece.near;
 }
 
-const int64_t* SnippetCall::words_for(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk) {
+const int64_t* SnippetCall::words_for(FormCall& call, std::byte* const* addresses, int64_t chunk) {
   int64_t* const words = call.words_of(chunk);
   const Pointer* const first = call.pointers.data() + static_cast<size_t>(chunk) * call.pointers_of_chunk;
   for (const Pointer* p = first; p != first + call.pointers_of_chunk; ++p)
     words[p->word] = static_cast<int64_t>(reinterpret_cast<intptr_t>(addresses[p->port])) + p->offset_bytes;
   return words;
+}
+
+void SnippetCall::FormCall::run_sequences(int64_t begin, int64_t end) {
+  for (int64_t chunk = first_of(begin); chunk < first_of(end); ++chunk) run(words_for(*this, addresses, chunk));
 }
 
 void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addresses, ParallelFor& pool) {
@@ -322,15 +327,11 @@ void SnippetCall::run(const SnippetCode& code, std::span<std::byte* const> addre
                   repeat.row_bytes);
   for (Piece& piece : pieces_) {
     FormCall& call = form_for(code, addresses, piece);
-    const auto sequences = [&](int64_t begin, int64_t end) {
-      for (int64_t chunk = call.first_of(begin); chunk < call.first_of(end); ++chunk)
-        call.run(words_for(call, addresses, chunk));
-    };
-    // By reference: what a std::function keeps of it needs no heap.
+    if (call.addresses != addresses.data()) call.addresses = addresses.data();
     if (call.sequences == 1)
-      sequences(0, 1);
+      call.run_sequences(0, 1);
     else
-      pool.run_short(call.sequences, 1, call.sequences_to_wake, std::cref(sequences));
+      pool.run_short(call.sequences, 1, call.sequences_to_wake, call.sequences_body);
   }
 }
 
@@ -340,7 +341,7 @@ bool SnippetCall::settle(const SnippetCode& code, std::span<std::byte* const> ad
   if (!repeats_.empty() || !std::ranges::all_of(pieces_, once)) return false;
   for (Piece& piece : pieces_) {
     FormCall& call = form_for(code, addresses, piece);
-    calls.push_back({call.run, words_for(call, addresses, 0)});
+    calls.push_back({call.run, words_for(call, addresses.data(), 0)});
   }
   return true;
 }

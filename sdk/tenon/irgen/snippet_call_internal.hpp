@@ -8,6 +8,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -60,6 +62,10 @@ class SnippetCall {
   };
   // A form of the code, with its params.
   struct FormCall {
+    FormCall() = default;
+    FormCall(const FormCall&) = delete;
+    FormCall& operator=(const FormCall&) = delete;
+
     void (*run)(const int64_t* params) = nullptr;
     int64_t head_lanes = 0;  // where rows may begin anywhere: outputs lie alike modulo so many elements; else 0
     // Chunks of one sequence run one after the other, with the same scratch memory.
@@ -73,12 +79,16 @@ class SnippetCall {
     }
     std::vector<Pointer> pointers;  // of all chunks
     AlignedBytes scratch;           // of all sequences
+    // What its threads are told, of each run anew only where that has other addresses: a line that the caller has just
+    // written takes another core .2 us, and loops that are shared take one.
+    std::byte* const* addresses = nullptr;
+    std::function<void(int64_t, int64_t)> sequences_body;
+    void run_sequences(int64_t begin, int64_t end);
   };
   struct Piece {
     std::vector<int64_t> begin_bytes;  // by port: where its first element of the piece lies
     // Where addresses are as it wants them, `non_temporal`, if there is one; else `near`.
-    FormCall near;
-    std::optional<FormCall> non_temporal;
+    std::unique_ptr<FormCall> near, non_temporal;
   };
   struct Repeat {
     size_t port = 0;
@@ -88,7 +98,7 @@ class SnippetCall {
   };
   Result<void> add_piece(const SnippetCode& code, Dims extents, const std::vector<int64_t>& skipped_bytes,
                          const CallOptions& options);
-  Result<FormCall> plan_form(const SnippetCode& code, const SnippetForm& form, const Dims& extents,
+  Result<std::unique_ptr<FormCall>> plan_form(const SnippetCode& code, const SnippetForm& form, const Dims& extents,
                              std::span<const int64_t> skipped_bytes, const CallOptions& options) const;
   Result<void> add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join,
                           const CallOptions& options);
@@ -97,7 +107,7 @@ class SnippetCall {
   std::byte* repeated(size_t port) const;
   static FormCall& form_for(const SnippetCode& code, std::span<std::byte* const> addresses, Piece& piece);
   // The chunk's words, with these addresses.
-  static const int64_t* words_for(FormCall& call, std::span<std::byte* const> addresses, int64_t chunk);
+  static const int64_t* words_for(FormCall& call, std::byte* const* addresses, int64_t chunk);
 
   std::vector<Piece> pieces_;
   std::vector<Repeat> repeats_;

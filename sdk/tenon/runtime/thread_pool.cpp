@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include <tenon/runtime/offer_internal.hpp>
 #include <tenon/runtime/usable_threads_internal.hpp>
 #include <tenon/support/log.hpp>
 #include <tenon/support/str.hpp>
@@ -19,8 +21,10 @@
 namespace tenon {
 namespace {
 
+using detail::kLineBytes;
 using detail::kMostThreads;
-using RangeBody = std::function<void(int64_t, int64_t)>;
+using detail::Offer;
+using detail::RangeBody;
 
 // How long a thread looks for work, or for the end of a loop, before it sleeps. To wake one takes as long where a
 // hypervisor has to be asked, in which time a caller has done its work alone.
@@ -33,8 +37,6 @@ constexpr size_t kMostLoops = 16;
 constexpr int64_t kMostShares = 64;
 // Several ranges per thread, so that a slow one does not keep the others waiting.
 constexpr int64_t kRangesPerThread = 4;
-// What different threads write at the same time lies on different lines.
-constexpr size_t kLineBytes = 64;
 
 void relax() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -61,6 +63,12 @@ bool spin_until(Time until, const Done& done) {
 
 // Is this thread inside the body of a loop?
 thread_local bool inside_body = false;
+
+void run_body(const RangeBody& body, int64_t begin, int64_t end) {
+  inside_body = true;
+  body(begin, end);
+  inside_body = false;
+}
 
 // A loop under way. Each of its threads has a share of neighbouring ranges, the same one for each loop of as many
 // threads, since what it wrote in the one before is in its core's caches still; then it takes what others have left.
@@ -104,11 +112,7 @@ class alignas(kLineBytes) Loop {
   // Closed, and all have left: what they wrote is seen.
   bool over() const { return state_.load(std::memory_order_seq_cst) == 0; }
 
-  void work_at(int64_t begin, int64_t end) const {
-    inside_body = true;
-    (*body_)(begin, std::min(end, begin + chunk_));
-    inside_body = false;
-  }
+  void work_at(int64_t begin, int64_t end) const { run_body(*body_, begin, std::min(end, begin + chunk_)); }
   void work_first() const { work_at(0, count_); }
   // All that is left, the share of thread `thread` first: of the caller, 0, or a thread of the pool.
   void work(int64_t thread) {
@@ -151,6 +155,8 @@ struct ThreadPool::Impl {
   std::atomic<int64_t> waiting = 0;     // callers that sleep until others have left their loops
   std::atomic<uint32_t> by_caller = 0;  // loops that run_by_caller() ran
   alignas(kLineBytes) std::atomic<int64_t> looking = 0;
+  alignas(kLineBytes) std::atomic<bool> offering = false;  // some caller makes offers
+  std::vector<Offer> offers;                               // a thread of the pool each
   std::mutex mutex;
   std::condition_variable wanted, left;
   std::vector<std::thread> workers;
@@ -160,6 +166,34 @@ struct ThreadPool::Impl {
   Loop* enter_one() {
     const auto found = std::ranges::find_if(loops, &Loop::enter);
     return found == loops.end() ? nullptr : &*found;
+  }
+
+  // After what callers that sleep wait for.
+  void tell_waiting() {
+    if (waiting.load(std::memory_order_seq_cst) == 0) return;
+    { std::lock_guard lock(mutex); }
+    left.notify_all();
+  }
+  template <class Over>
+  void wait_for(const Over& over) {
+    if (over() || spin_until(end_of_looking(), over)) return;
+    std::unique_lock lock(mutex);
+    waiting.fetch_add(1, std::memory_order_seq_cst);
+    left.wait(lock, over);
+    waiting.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  // Takes what is offered, and looks on, until there is more, or nothing for long.
+  template <class IsMore>
+  bool look(Offer& offer, Time until, const IsMore& is_more) {
+    offer.look(true);
+    bool found = false;
+    while ((found = spin_until(until, [&] { return offer.is_there() || is_more(); })) && offer.take(run_body)) {
+      tell_waiting();
+      until = end_of_looking();
+    }
+    offer.look(false);
+    return found;
   }
 
   // A thread that comes too late for a loop, as one does that had to be woken for a short one, goes on looking: it
@@ -175,14 +209,11 @@ struct ThreadPool::Impl {
       if (Loop* loop = enter_one()) {
         loop->work(thread);
         until = end_of_looking();
-        if (loop->leave() && waiting.load(std::memory_order_seq_cst) > 0) {
-          { std::lock_guard lock(mutex); }
-          left.notify_all();
-        }
+        if (loop->leave()) tell_waiting();
         continue;
       }
       const bool may_look = looking.fetch_add(1, std::memory_order_relaxed) < most_looking;
-      const bool more = may_look && spin_until(until, is_more);
+      const bool more = may_look && look(offers[static_cast<size_t>(thread - 1)], until, is_more);
       looking.fetch_sub(1, std::memory_order_relaxed);
       if (more) continue;
       {
@@ -213,14 +244,34 @@ struct ThreadPool::Impl {
         wake(std::min(woken - looking.load(std::memory_order_relaxed), asleep));
     loop.work_first();
     loop.work(0);
-    const auto over = [&] { return loop.over(); };
-    if (!over() && !spin_until(end_of_looking(), over)) {
-      std::unique_lock lock(mutex);
-      waiting.fetch_add(1, std::memory_order_seq_cst);
-      left.wait(lock, over);
-      waiting.fetch_sub(1, std::memory_order_relaxed);
-    }
+    wait_for([&] { return loop.over(); });
     loop.give_back();
+  }
+
+  // A range each for threads that look for one, the same ones in each loop of as many. What a thread has not begun when
+  // the caller is done with its own, as one that the system does not run, the caller does. false: nobody looks for one,
+  // or another caller is at it.
+  bool run_offered(const RangeBody& body, int64_t count, int64_t grain) {
+    if (looking.load(std::memory_order_relaxed) == 0 || offering.load(std::memory_order_relaxed) ||
+        offering.exchange(true, std::memory_order_acquire))
+      return false;
+    std::array<Offer*, kMostShares> made;
+    int64_t ranges = 1;
+    for (size_t i = 0; i < offers.size() && ranges < kMostShares && ranges * grain < count; ++i)
+      if (offers[i].is_looked_for()) made[static_cast<size_t>(ranges++)] = &offers[i];
+    const int64_t chunk = std::max(grain, (count - 1) / ranges + 1);
+    const bool shared = chunk < count;
+    if (shared) {
+      ranges = (count - 1) / chunk + 1;
+      const std::span others(made.data() + 1, static_cast<size_t>(ranges - 1));
+      int64_t begin = 0;
+      for (Offer* offer : others) begin += chunk, offer->make(body, begin, std::min(count, begin + chunk));
+      run_body(body, 0, chunk);
+      for (Offer* offer : others)
+        if (!offer->done() && !offer->take_back(run_body)) wait_for([&] { return offer->done(); });
+    }
+    offering.store(false, std::memory_order_release);
+    return shared;
   }
 
   // A loop that would have been shared with threads that are awake. Where such loops keep coming, threads are woken for
@@ -236,6 +287,7 @@ struct ThreadPool::Impl {
 
 ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>()) {
   const int wanted = std::min(threads > 0 ? threads : detail::usable_threads(), kMostThreads);
+  impl_->offers = std::vector<Offer>(static_cast<size_t>(wanted - 1));
   for (Loop& loop : impl_->loops) loop.reserve(std::min<int64_t>(wanted, kMostShares));
   try {
     for (int i = 1; i < wanted; ++i) impl_->workers.emplace_back([impl = impl_.get(), i] { impl->serve(i); });
@@ -262,6 +314,7 @@ void ThreadPool::run_short(int64_t count, int64_t grain, int64_t waking_grain, c
   const int64_t all = impl_->threads();
   if (count <= grain || inside_body || all == 1) return body(0, count);
   const int64_t woken = threads(all, waking_grain);
+  if (woken == 1 && impl_->run_offered(body, count, grain)) return;
   const int64_t shares =
       woken == all ? all : std::max(woken, threads(all - impl_->sleeping.load(std::memory_order_relaxed), grain));
   if (shares == 1) return impl_->run_by_caller(body, count, threads(all, grain) - 1);
