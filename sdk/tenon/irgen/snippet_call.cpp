@@ -12,7 +12,7 @@ namespace {
 // Less work than this is not worth waking a thread for: a call of two such pieces takes as long on two threads, one of
 // which sleeps, as on one (30 us).
 constexpr double kCyclesToWake = 40000;
-// Less than this (.7 us) is not worth sharing with a thread that is awake, which takes .5 us.
+// Less than this (.7 us) is not worth sharing with a thread that is awake, which takes .3 to .5 us.
 constexpr double kCyclesForThread = 2500;
 // What is predicted counts operations one by one, of which half overlap at best. What kernels read and write comes from
 // L2.
