@@ -44,6 +44,17 @@ class CommandLine(command_line.Test):
                 done = self.run_tenon(*words, expect=USAGE)
                 self.assertTrue(done.stderr.strip())
 
+    def test_usage_errors_are_a_document_where_one_is_asked_for(self):
+        for words, text in ((["run"], "MODEL is required"), (["runn", self.net], "did you mean 'run'"),
+                            (["run", self.net, "--runs", "0"], "--runs"), (["bench", self.net, "--unknown"], "--unknown"),
+                            (["run", self.net, "--threads"], "--threads")):
+            with self.subTest(words=words):
+                document = self.json(*words, expect=USAGE)
+                self.assertEqual(document["error"], "usage")
+                self.assertIn(text, document["message"])
+        first = self.run_tenon("run", "--json", "--unknown", self.net, expect=USAGE)
+        self.assertEqual(first.stderr, "")
+
     def test_a_command_that_is_none_is_named(self):
         self.assertIn("no command 'runn'", self.run_tenon("runn", self.net, expect=USAGE).stderr)
         self.assertIn("did you mean 'run'", self.run_tenon("runn", self.net, expect=USAGE).stderr)
