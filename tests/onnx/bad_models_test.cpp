@@ -178,7 +178,7 @@ TEST(BadGraphs, NestingUpToTheCap) {
   for (const int levels : {65, 200})
     expect_refused(nested_ifs(levels), Code::resource_exhausted, "more than 64 deep", options);
   // Beyond what the parser itself takes.
-  EXPECT_FALSE(import_model_bytes(nested_ifs(1000).span(), options).ok());
+  expect_refused(nested_ifs(1000), Code::parse, "nested more than 1000 messages deep", options);
 }
 
 TEST(BadGraphs, MissingBranch) {
@@ -502,6 +502,40 @@ TEST_F(ExternalFiles, FromMemoryOnlyWithAFolder) {
 }
 
 // ---- Test data ----
+
+// What is written as test data reads back: sequences in each other, optionals that hold something or nothing.
+TEST_F(ExternalFiles, TestDataOfEveryKind) {
+  const std::string path = (root_ / "value.pb").string();
+  const Type tensors(kF32, Shape()), list = Type::sequence(tensors);
+  const Datum two(Tensor::of<float>({2}, {1, 2})), one(Tensor::of<float>({1}, {3}));
+  const Datum both = Datum::sequence({two, one}, tensors), none = Datum::sequence({}, tensors);
+  const auto again = [&](const Datum& value, const Type& type) {
+    const auto written = write_test_data(path, value, type, "v");
+    EXPECT_TRUE(written.ok()) << written.error().to_string();
+    auto read = read_test_data(path, type);
+    EXPECT_TRUE(read.ok()) << read.error().to_string();
+    return read.ok() ? *std::move(read) : Datum();
+  };
+  const auto expect_both = [&](const Datum& read) {
+    ASSERT_TRUE(read.is_sequence());
+    ASSERT_EQ(read.elements().size(), 2u);
+    EXPECT_TRUE(read.elements()[0].tensor().identical(two.tensor()));
+    EXPECT_TRUE(read.elements()[1].tensor().identical(one.tensor()));
+  };
+  EXPECT_TRUE(again(two, tensors).tensor().identical(two.tensor()));
+  expect_both(again(both, list));
+  EXPECT_TRUE(again(none, list).elements().empty());
+  const Datum nested = again(Datum::sequence({none, both}, list), Type::sequence(list));
+  ASSERT_EQ(nested.elements().size(), 2u);
+  EXPECT_TRUE(nested.elements()[0].elements().empty());
+  expect_both(nested.elements()[1]);
+  EXPECT_TRUE(again(two, Type::optional(tensors)).tensor().identical(two.tensor()));
+  EXPECT_TRUE(again(Datum(), Type::optional(tensors)).absent());
+  expect_both(again(both, Type::optional(list)));
+  const Datum optionals = again(Datum::sequence({two, one}, tensors), Type::sequence(Type::optional(tensors)));
+  expect_both(optionals);
+  EXPECT_FALSE(write_test_data(path, Datum(), tensors).ok());
+}
 
 TEST_F(ExternalFiles, TestData) {
   const std::string path = (root_ / "tensor.pb").string();

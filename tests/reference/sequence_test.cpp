@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <support/count_allocations.hpp>
 #include <support_lib/evaluated.hpp>
 
 namespace tenon {
@@ -50,6 +51,20 @@ TEST(SequenceEvaluator, InsertAndErase) {
   EXPECT_EQ(firsts(evaluated_datum("SequenceErase", {sequence, Tensor::scalar<int64_t>(-3)})),
             (std::vector<int64_t>{1, 2}));
   EXPECT_EQ(firsts(sequence), (std::vector<int64_t>{0, 1, 2}));  // operands are never changed
+}
+
+TEST(SequenceEvaluator, ASequenceThatPassesThroughIsNotCopied) {
+  const Datum sequence = sequence_of({ints({0}), ints({1})});
+  const Datum passed = evaluated_datum("Identity", {sequence});
+  EXPECT_EQ(passed.elements().data(), sequence.elements().data());
+}
+
+TEST(SequenceEvaluator, TakingOneElementDoesNotCopyTheOthers) {
+  const Datum sequence = sequence_of(std::vector<Datum>(100000, ints({7})));
+  const int64_t before = test::allocations.load();
+  EXPECT_TRUE(evaluated("SequenceAt", {sequence, Tensor::scalar<int64_t>(3)}).identical(ints({7})));
+  EXPECT_EQ(evaluated("SequenceLength", {sequence}).int_at(0), 100000);
+  EXPECT_LT(test::allocations.load() - before, 10000);
 }
 
 TEST(SequenceEvaluator, PositionsOutOfRangeAreRefused) {

@@ -1,6 +1,10 @@
 // Crops that move into the snippets that read them: graphs in text before and after, and the bodies that follow.
 #include <tenon/snippet/tokenize/take_crops.hpp>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -126,6 +130,26 @@ TEST(TakeCrops, AllUsersOrNone) {
   EXPECT_EQ(take_crops(*graph, [&](const Op&) { return ++asked == 1; }), 0u);
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(print(*graph), before);
+}
+
+double milliseconds_to_take(int parts) {
+  std::string text = str("graph @g(%x: f32[", parts, ",16]) -> %y {\n ");
+  for (int i = 0; i < parts; ++i) text += str(i == 0 ? "" : ", ", "%p", i);
+  text += str(" = Split %x {axis = 0, num_outputs = ", parts, "}\n");
+  for (int i = 0; i < parts; ++i) text += str(" %e", i, " = Exp %p", i, "\n");
+  text += " %y = Concat ";
+  for (int i = 0; i < parts; ++i) text += str(i == 0 ? "" : ", ", "%e", i);
+  auto graph = *parse_graph(text + " {axis = 0} }");
+  EXPECT_TRUE(tokenize_snippets(*graph).ok());
+  const auto begin = std::chrono::steady_clock::now();
+  take_crops(*graph, [](const Op&) { return false; });
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+TEST(TakeCrops, TimeGrowsAboutAsTheSplitDoes) {
+  const double small = milliseconds_to_take(20), large = milliseconds_to_take(400);
+  std::printf("20 parts: %.2f ms, 400 parts: %.2f ms\n", small, large);
+  EXPECT_LT(large, 1500 * std::max(small, 0.1));  // 20 times as many; the cube would be 8,000
 }
 
 TEST(TakeCrops, BytesAreThoseOfTheParts) {

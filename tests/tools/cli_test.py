@@ -1,5 +1,6 @@
 """The command-line program as scripts see it: output, JSON, exit codes. TENON names the program."""
 import os
+import re
 import subprocess
 import unittest
 from pathlib import Path
@@ -43,6 +44,17 @@ class CommandLine(command_line.Test):
             with self.subTest(words=words):
                 done = self.run_tenon(*words, expect=USAGE)
                 self.assertTrue(done.stderr.strip())
+
+    def test_usage_errors_are_a_document_where_one_is_asked_for(self):
+        for words, text in ((["run"], "MODEL is required"), (["runn", self.net], "did you mean 'run'"),
+                            (["run", self.net, "--runs", "0"], "--runs"), (["bench", self.net, "--unknown"], "--unknown"),
+                            (["run", self.net, "--threads"], "--threads")):
+            with self.subTest(words=words):
+                document = self.json(*words, expect=USAGE)
+                self.assertEqual(document["error"], "usage")
+                self.assertIn(text, document["message"])
+        first = self.run_tenon("run", "--json", "--unknown", self.net, expect=USAGE)
+        self.assertEqual(first.stderr, "")
 
     def test_a_command_that_is_none_is_named(self):
         self.assertIn("no command 'runn'", self.run_tenon("runn", self.net, expect=USAGE).stderr)
@@ -220,6 +232,40 @@ class CommandLine(command_line.Test):
             self.assertIn(name, emitted)
         self.assertEqual(self.json(*run, **one)["kernels"][0]["stages"], [])
 
+    def test_run_writes_sequences_that_it_compares_with(self):
+        Path(self.net).write_text("""graph @lists(%x: f32[2,3]) -> (%s, %y) {
+  %s = SequenceConstruct %x, %x
+  %y = ConcatFromSequence %s {axis = 0}
+}
+""")
+        folder = self.path("out")
+        self.run_tenon("run", self.net, "--output-dir", folder)
+        npy(self.path("x.npy"), [2, 3], [1, 2, 3, 4, 5, 6])
+        document = self.json("run", self.net, "--data", folder, "--input", f"x={self.path('x.npy')}", expect=FAILED)
+        self.assertEqual([output["equal"] for output in document["outputs"]], [False, False])
+        self.run_tenon("run", self.net, "--input", f"x={self.path('x.npy')}", "--output-dir", folder)
+        document = self.json("run", self.net, "--data", folder, "--input", f"x={self.path('x.npy')}")
+        self.assertEqual([output["equal"] for output in document["outputs"]], [True, True])
+
+    def test_control_characters_of_names_do_not_reach_the_terminal(self):
+        Path(self.net).write_text('graph @g(%x: f32[1]) -> ("\\x1b[31mred\\x7f": %y) { %y = Neg %x "label\\x07" }\n')
+        for words in (["run", self.net, "--stats", "--target", "reference"],
+                      ["run", self.net, "--target", "vta-default"]):
+            said = self.run_tenon(*words).stdout
+            self.assertIn("\\x1b[31mred\\x7f", said)
+            self.assertIsNone(re.search("[\x00-\x08\x0b-\x1f\x7f]", said), said)
+        refused = self.run_tenon("run", self.net, "--input", "\x1b[31m=x.npy", expect=FAILED).stderr
+        self.assertIn("--input names '\\x1b[31m'", refused)
+        self.assertNotIn("\x1b", refused)
+
+    def test_names_of_inputs_may_hold_equals_signs(self):
+        Path(self.net).write_text('graph @g(%"a": f32[1], %"a=b": f32[1]) -> %c { %c = Sub %"a", %"a=b" }\n')
+        npy(self.path("one.npy"), [1], [1])
+        npy(self.path("three.npy"), [1], [3])
+        document = self.json("run", self.net, "--input", f"a={self.path('one.npy')}", "--input",
+                             f"a=b={self.path('three.npy')}")
+        self.assertEqual(document["outputs"][0]["max"], -2)
+
     def test_run_compares_with_data_and_fails_on_a_difference(self):
         npy(self.path("x.npy"), [2, 2], [1, 2, -3, -4])
         self.run_tenon("run", self.net, "--input", f"x={self.path('x.npy')}", "--output-dir", self.path("out"))
@@ -294,6 +340,10 @@ class CommandLine(command_line.Test):
         self.run_tenon("opt", self.net, "--program", program, "--memory", picture)
         self.assertIn("call MatMul(in %a, in %b, out %d)", Path(program).read_text())
         self.assertIn("Memory of g", Path(picture).read_text())
+        Path(self.net).write_text("graph @g(%a: f32[N,4]) -> %c { %b = Neg %a\n %c = Softmax %b\n }\n")
+        refused = self.run_tenon("opt", self.net, "--memory", self.path("none.html"), expect=FAILED)
+        self.assertIn("no picture of the memory", refused.stderr)
+        self.assertFalse(Path(self.path("none.html")).exists())
         Path(self.net).write_text("graph @g(%a: f32[3,4]) -> %c { %c = NonZero %a }\n")
         self.run_tenon("opt", self.net, "--program", program)
         self.assertIn("no program has NonZero", Path(program).read_text())

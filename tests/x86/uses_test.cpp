@@ -1,7 +1,13 @@
 // Where registers are written and read, and what is dropped once nobody reads it.
 #include "x86/passes/uses.hpp"
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
 #include <gtest/gtest.h>
+
+#include <tenon/support/str.hpp>
 
 namespace tenon::x86 {
 namespace {
@@ -29,6 +35,33 @@ TEST(Uses, AreCountedByPlaces) {
   EXPECT_FALSE(uses.is_read(4));
   EXPECT_TRUE(uses.in_one_stretch(6, 8));
   EXPECT_FALSE(uses.in_one_stretch(3, 6));  // the loop begins between
+  EXPECT_TRUE(uses.is_written_between(2, 6, 8));
+  EXPECT_FALSE(uses.is_written_between(2, 6, 7));  // neither end counts
+  EXPECT_FALSE(uses.is_written_between(2, 2, 7));
+  EXPECT_TRUE(uses.stores_between(7, 9));
+  EXPECT_FALSE(uses.stores_between(8, 9));
+}
+
+// Products that are added far behind where they are made: each has all others between.
+double milliseconds_to_contract(int products) {
+  std::string text = "kernel @far lanes 8 {\n  %0:f32 = Scalar {bits = 0x40000000}\n";
+  for (int i = 1; i <= products; ++i) text += str("  %", i, ":f32 = Mul %0, %0\n");
+  for (int i = 1; i <= products; ++i)
+    text += str("  %", products + i, ":f32 = Add %", i, ", %", i == 1 ? 0 : products + i - 1, "\n");
+  auto parsed = snippet::parse_linear(text + "}\n");
+  EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().to_string());
+  LinearKernel made = parsed.ok() ? *std::move(parsed) : LinearKernel();
+  const auto begin = std::chrono::steady_clock::now();
+  contract_multiply_add(made);
+  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_EQ(made.body.size(), static_cast<size_t>(products) + 1);
+  return ms;
+}
+
+TEST(Uses, TimeGrowsWithTheNumberOfInstructions) {
+  const double small = milliseconds_to_contract(500), large = milliseconds_to_contract(50000);
+  std::printf("500 products: %.2f ms, 50,000 products: %.2f ms\n", small, large);
+  EXPECT_LT(large, 1500 * std::max(small, 0.1));  // a hundred times as many; the square would be 10,000
 }
 
 TEST(Uses, WhatIsReadNoMoreIsDroppedWithWhatItWasMadeOf) {

@@ -50,6 +50,13 @@ class ZooProgram(unittest.TestCase):
         self.assertEqual(done.stdout, "")
         self.assertIn("operators", done.stderr)
 
+    def test_a_model_in_the_place_of_another_has_its_own_data_alone(self):
+        for name in ("bert", "lstm"):  # of three inputs and two outputs, of one and one
+            self.program(ZOO, name, self.folder / "a", "--size", "tiny")
+        data = self.folder / "a" / "test_data_set_0"
+        self.assertEqual(sorted(path.name for path in data.iterdir()), ["input_0.pb", "output_0.pb"])
+        self.program(TENON, "run", self.folder / "a" / "model.onnx", "--target", "reference", "--data", data)
+
     def test_same_words_same_bytes(self):
         for out in ("a", "b"):
             self.program(ZOO, "mobilenet_v2_int8", self.folder / out, "--size", "tiny", "--seed", "7")

@@ -1,5 +1,6 @@
 // tenon: the command-line program. Each command has a file of its own; exit codes and JSON are described in
 // session.hpp.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -32,10 +33,19 @@ std::string unknown_command(const CLI::App& app) {
   return str("no command '", rest[0], "'; there are ", names, hint.empty() ? "" : str("; did you mean '", hint, "'?"));
 }
 
-int usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const std::string unknown = unknown_command(app);
-  if (unknown.empty() || error.get_exit_code() == 0) return app.exit(error) == 0 ? kDone : kUsage;
-  std::fprintf(stderr, "%s\nRun with --help for more information.\n", unknown.c_str());
+// The parser stops where the error is: --json may stand behind it.
+bool wants_json(int argc, char** argv) {
+  return std::any_of(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--json") == 0; });
+}
+
+int usage_error(const CLI::App& app, const CLI::ParseError& error, Session& session) {
+  if (error.get_exit_code() == 0) return app.exit(error);  // --help and --version
+  const std::string unknown = unknown_command(app), sentence = unknown.empty() ? error.what() : unknown;
+  if (session.json) {
+    session.result({{"error", "usage"}, {"message", sentence}});
+  } else {
+    std::fprintf(stderr, "%s\nRun with --help for more information.\n", sentence.c_str());
+  }
   return kUsage;
 }
 
@@ -78,7 +88,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    exit_code = usage_error(app, error);
+    session.json = wants_json(argc, argv);
+    exit_code = usage_error(app, error, session);
   } catch (const std::exception& thrown) {
     exit_code = session.fail(tenon::Error(tenon::Code::internal, thrown.what()));
   }

@@ -60,8 +60,11 @@ Result<void> write_programs(const OptOptions& options, const Graph& graph) {
   if (options.program.empty() && options.picture.empty()) return {};
   TENON_TRY(dump, dump_programs(graph), "the program of '", options.file, "'");
   if (!options.program.empty()) TENON_OK(write_text(options.program, dump.text));
-  if (!options.picture.empty()) TENON_OK(write_text(options.picture, dump.picture));
-  return {};
+  if (options.picture.empty()) return {};
+  if (dump.picture.empty())
+    return error(Code::unsupported, "there is no picture of the memory of '", options.file,
+                 "': no program of it has an arena whose size is known, as with symbolic dims");
+  return write_text(options.picture, dump.picture);
 }
 
 Result<void> run(const OptOptions& options, Session& session) {

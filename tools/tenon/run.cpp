@@ -79,11 +79,8 @@ Result<void> write_outputs(const std::string& folder, const CompiledModel& model
   std::error_code status;
   std::filesystem::create_directories(folder, status);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].is_tensor()) {
-      return error(Code::unsupported, "output '", model.outputs()[i].name, "' is ", outputs[i].type(),
-                   "; only tensors are written");
-    }
-    TENON_OK(write_test_data(str(folder, "/output_", i, ".pb"), outputs[i].tensor(), model.outputs()[i].name));
+    const ValueInfo& info = model.outputs()[i];
+    TENON_OK(write_test_data(str(folder, "/output_", i, ".pb"), outputs[i], info.type, info.name));
   }
   return {};
 }

@@ -37,8 +37,28 @@ Result<TargetRegistry*> Session::usable_registry() {
   return registry_.get();
 }
 
+namespace {
+
+// Names come from models: a terminal would act on control characters in them.
+std::string printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f;
+    if (control) {
+      constexpr char kHex[] = "0123456789abcdef";
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 void Session::say(const std::string& line) const {
-  if (!json) std::printf("%s\n", line.c_str());
+  if (!json) std::printf("%s\n", printable(line).c_str());
 }
 
 void Session::result(const Json& document) const {
@@ -51,7 +71,7 @@ int Session::fail(const Error& error, std::string_view code) const {
     result({{"error", code.empty() ? code_name(error.code()) : code}, {"message", error.to_string()}});
   } else {
     std::fflush(stdout);
-    std::fprintf(stderr, "tenon: error: %s\n", error.to_string().c_str());
+    std::fprintf(stderr, "tenon: error: %s\n", printable(error.to_string()).c_str());
   }
   return kFailed;
 }

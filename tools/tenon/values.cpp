@@ -1,6 +1,8 @@
 #include "values.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include <tenon/onnx/test_data.hpp>
 #include <tenon/tensor/npy.hpp>
@@ -57,11 +59,23 @@ Result<TestData> InputOptions::read_data(const std::vector<ValueInfo>& inputs,
   return out;
 }
 
+namespace {
+
+// Where the name ends in "NAME=FILE". Names may hold '=', too: the longest name of an input that stands there.
+size_t name_end(const std::string& text, const std::vector<ValueInfo>& inputs) {
+  std::optional<size_t> end;
+  for (const ValueInfo& info : inputs)
+    if (text.starts_with(info.name + "=")) end = std::max(end.value_or(0), info.name.size());
+  return end.value_or(text.find('='));
+}
+
+}  // namespace
+
 Result<std::vector<Datum>> InputOptions::gather(const ModelOptions& model, const std::vector<ValueInfo>& inputs,
                                                 const TestData& given) const {
   std::map<std::string, std::string> named;
   for (const std::string& text : files) {
-    const auto equals = text.find('=');
+    const auto equals = name_end(text, inputs);
     if (equals == std::string::npos) return error(Code::invalid_argument, "--input '", text, "' should be NAME=FILE");
     if (!named.emplace(text.substr(0, equals), text.substr(equals + 1)).second)
       return error(Code::invalid_argument, "--input gives two files to '", text.substr(0, equals), "'");

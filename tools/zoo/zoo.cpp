@@ -158,6 +158,19 @@ Result<std::unique_ptr<Graph>> build(std::string_view name, const Options& optio
   return graph;
 }
 
+namespace {
+
+// Of another model, which had more inputs or outputs: they would stand beside those of this one.
+void remove_test_data(const std::string& folder) {
+  std::error_code status;
+  for (const std::string_view prefix : {"/input_", "/output_"}) {
+    size_t i = 0;
+    while (std::filesystem::remove(str(folder, prefix, i, ".pb"), status)) ++i;
+  }
+}
+
+}  // namespace
+
 Result<void> write(const Graph& graph, const std::vector<Datum>& inputs, const std::string& folder,
                    const Progress& progress) {
   const auto say = [&](const std::string& sentence) {
@@ -167,6 +180,7 @@ Result<void> write(const Graph& graph, const std::vector<Datum>& inputs, const s
   std::error_code status;
   std::filesystem::create_directories(data, status);
   if (status) return error(Code::io, "cannot make the folder '", data, "': ", status.message());
+  remove_test_data(data);
   say(str("writing ", model));
   TENON_OK(export_model(graph, model, {.external_data_threshold = kExternalBytes}), "writing '", model, "'");
   say("running the reference for the expected outputs");

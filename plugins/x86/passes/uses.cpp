@@ -13,40 +13,46 @@ void for_each_read(const Instruction& one, Read&& read) {
 
 }  // namespace
 
-Uses::Uses(const LinearKernel& kernel) : registers_(kernel.registers.size()), borders_(kernel.body.size()) {
+void Uses::Places::reserve() {
+  size_t begin = 0;
+  for (Range& one : ranges) {
+    const size_t count = one.end;
+    one.begin = one.end = begin;
+    begin += count;
+  }
+  places.resize(begin);
+}
+
+Uses::Uses(const LinearKernel& kernel)
+    : writers_{std::vector<Places::Range>(kernel.registers.size()), {}},
+      readers_{std::vector<Places::Range>(kernel.registers.size()), {}} {
+  static const Name kStore("Store");
   int borders = 0;
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& one = kernel.body[i];
-    borders_[i] = borders += is_border(one.op);
-    for (const RegisterId id : one.out) {
-      Register& written = registers_[static_cast<size_t>(id)];
-      ++written.writes, written.maker = i;
-    }
-    for_each_read(one, [&](RegisterId id) { ++registers_[static_cast<size_t>(id)].readers_end; });
+    borders_.push_back(borders += is_border(one.op));
+    if (one.op == kStore) stores_.push_back(i);
+    for (const RegisterId id : one.out) writers_.count(id);
+    for_each_read(one, [&](RegisterId id) { readers_.count(id); });
   }
-  size_t begin = 0;
-  for (Register& one : registers_) {
-    const size_t count = one.readers_end;
-    one.readers_begin = one.readers_end = begin;
-    begin += count;
+  writers_.reserve(), readers_.reserve();
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    for (const RegisterId id : kernel.body[i].out) writers_.add(id, i);
+    for_each_read(kernel.body[i], [&](RegisterId id) { readers_.add(id, i); });
   }
-  readers_.resize(begin);
-  for (size_t i = 0; i < kernel.body.size(); ++i)
-    for_each_read(kernel.body[i],
-                  [&](RegisterId id) { readers_[registers_[static_cast<size_t>(id)].readers_end++] = i; });
+}
+
+bool Uses::is_one_between(std::span<const size_t> places, size_t one, size_t other) {
+  const auto next = std::ranges::upper_bound(places, one);
+  return next != places.end() && *next < other;
 }
 
 Instruction* reader_of(LinearKernel& kernel, const Uses& uses, size_t at, RegisterId id,
                        std::span<const RegisterId> kept, bool stores) {
-  static const Name kStore("Store");
   const size_t reader = uses.readers(id)[0];
-  if (reader <= at || !uses.in_one_stretch(at, reader)) return nullptr;
-  for (size_t i = at + 1; i < reader; ++i) {
-    const Instruction& between = kernel.body[i];
-    if (stores && between.op == kStore) return nullptr;
-    if (std::ranges::find_first_of(between.out, kept) != between.out.end()) return nullptr;
-  }
-  return &kernel.body[reader];
+  if (reader <= at || !uses.in_one_stretch(at, reader) || (stores && uses.stores_between(at, reader))) return nullptr;
+  const auto is_written = [&](RegisterId one) { return one >= 0 && uses.is_written_between(one, at, reader); };
+  return std::ranges::any_of(kept, is_written) ? nullptr : &kernel.body[reader];
 }
 
 void erase_marked(LinearKernel& kernel, const std::vector<char>& gone) {

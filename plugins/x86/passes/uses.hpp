@@ -16,31 +16,47 @@ class Uses {
   explicit Uses(const LinearKernel& kernel);
 
   // Does one instruction write it, and no other?
-  bool once(RegisterId id) const { return writes(id) == 1; }
-  int writes(RegisterId id) const { return at(id).writes; }
-  std::optional<size_t> maker(RegisterId id) const { return once(id) ? std::optional(at(id).maker) : std::nullopt; }
-  // As operand or address, in their order; who reads it twice is there twice.
-  std::span<const size_t> readers(RegisterId id) const {
-    return {readers_.data() + at(id).readers_begin, readers_.data() + at(id).readers_end};
+  bool once(RegisterId id) const { return writers_.of(id).size() == 1; }
+  int writes(RegisterId id) const { return static_cast<int>(writers_.of(id).size()); }
+  std::optional<size_t> maker(RegisterId id) const {
+    return once(id) ? std::optional(writers_.of(id)[0]) : std::nullopt;
   }
+  // As operand or address, in their order; who reads it twice is there twice.
+  std::span<const size_t> readers(RegisterId id) const { return readers_.of(id); }
   // Not registers that came later.
-  bool is_read(RegisterId id) const { return static_cast<size_t>(id) < registers_.size() && !readers(id).empty(); }
+  bool is_read(RegisterId id) const { return static_cast<size_t>(id) < readers_.ranges.size() && !readers(id).empty(); }
   // Is it made once, and for one reader alone?
   bool is_for_one(RegisterId id) const { return once(id) && readers(id).size() == 1; }
   // Does no loop or tail begin or end between the two?
   bool in_one_stretch(size_t one, size_t other) const { return borders_[one] == borders_[other]; }
+  // By an instruction behind `one` and before `other`.
+  bool is_written_between(RegisterId id, size_t one, size_t other) const {
+    return is_one_between(writers_.of(id), one, other);
+  }
+  bool stores_between(size_t one, size_t other) const { return is_one_between(stores_, one, other); }
 
  private:
-  struct Register {
-    int writes = 0;
-    size_t maker = 0;  // that wrote it last
-    size_t readers_begin = 0, readers_end = 0;
-  };
-  const Register& at(RegisterId id) const { return registers_[static_cast<size_t>(id)]; }
+  // Of each register, ascending. First all are counted, then room is made, then all are added.
+  struct Places {
+    struct Range {
+      size_t begin = 0, end = 0;
+    };
+    void count(RegisterId id) { ++ranges[static_cast<size_t>(id)].end; }
+    void reserve();
+    void add(RegisterId id, size_t place) { places[ranges[static_cast<size_t>(id)].end++] = place; }
+    std::span<const size_t> of(RegisterId id) const {
+      const Range& range = ranges[static_cast<size_t>(id)];
+      return {places.data() + range.begin, places.data() + range.end};
+    }
 
-  std::vector<Register> registers_;
-  std::vector<size_t> readers_;  // by registers
-  std::vector<int> borders_;     // up to each instruction
+    std::vector<Range> ranges;
+    std::vector<size_t> places;
+  };
+  static bool is_one_between(std::span<const size_t> places, size_t one, size_t other);
+
+  Places writers_, readers_;
+  std::vector<size_t> stores_;
+  std::vector<int> borders_;  // up to each instruction
 };
 
 // The instruction that reads `id`, which is for one, when it comes after `at` with no border, and no write to one of

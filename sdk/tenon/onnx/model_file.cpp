@@ -72,7 +72,8 @@ Result<void> parse(google::protobuf::io::ZeroCopyInputStream& stream, size_t siz
   }
   if (!parsed) {
     return error(Code::parse, where, " (", size,
-                 " bytes) is no ONNX file: it is truncated, damaged or of another format");
+                 " bytes) is no ONNX file: it is truncated, damaged or of another format, or nested more than ",
+                 kMessageDepth, " messages deep");
   }
   return {};
 }

@@ -48,6 +48,47 @@ Result<void> read_sequence(format::SequenceProto& proto, const Type& type, int d
   return {};
 }
 
+int kind_of(const Type& type) {
+  if (type.is_optional()) return format::SequenceProto::OPTIONAL;
+  return type.is_sequence() ? format::SequenceProto::SEQUENCE : format::SequenceProto::TENSOR;
+}
+
+Result<void> write_sequence(const Datum& value, const Type& type, format::SequenceProto& out);
+Result<void> write_optional(const Datum& value, const Type& type, format::OptionalProto& out) {
+  const Type inner = type.inner();
+  out.set_elem_type(kind_of(inner));
+  if (value.absent()) return {};
+  if (inner.is_optional()) return write_optional(value, inner, *out.mutable_optional_value());
+  if (value.is_sequence()) return write_sequence(value, inner, *out.mutable_sequence_value());
+  return onnx::write_tensor(value.tensor(), "", *out.mutable_tensor_value());
+}
+
+Result<void> write_sequence(const Datum& value, const Type& type, format::SequenceProto& out) {
+  const Type inner = type.is_sequence() && type.inner().known() ? type.inner() : value.element_type();
+  out.set_elem_type(kind_of(inner));
+  for (const Datum& element : value.elements()) {
+    if (inner.is_optional()) {
+      TENON_OK(write_optional(element, inner, *out.add_optional_values()));
+    } else if (element.is_sequence()) {
+      TENON_OK(write_sequence(element, inner, *out.add_sequence_values()));
+    } else if (element.is_tensor()) {
+      TENON_OK(onnx::write_tensor(element.tensor(), "", *out.add_tensor_values()));
+    } else {
+      return error(Code::invalid_argument, "an element of ", type, " holds nothing");
+    }
+  }
+  return {};
+}
+
+// `proto` filled by `fill`, as a file.
+template <class Proto, class Fill>
+Result<void> write_as(const std::string& path, const std::string& name, Fill fill) {
+  Proto proto;
+  if (!name.empty()) proto.set_name(name);
+  TENON_OK(fill(proto), "writing '", path, "'");
+  return onnx::write_file(path, proto);
+}
+
 Result<void> read(const std::string& path, const Type& type, Datum& out) {
   if (type.is_sequence()) {
     format::SequenceProto proto;
@@ -72,10 +113,19 @@ Result<Datum> read_test_data(const std::string& path, const Type& type) {
   return out;
 }
 
+Result<void> write_test_data(const std::string& path, const Datum& value, const Type& type, const std::string& name) {
+  if (type.is_optional())
+    return write_as<format::OptionalProto>(path, name, [&](auto& proto) { return write_optional(value, type, proto); });
+  if (value.is_sequence())
+    return write_as<format::SequenceProto>(path, name, [&](auto& proto) { return write_sequence(value, type, proto); });
+  if (value.is_tensor())
+    return write_as<format::TensorProto>(path, name,
+                                         [&](auto& proto) { return onnx::write_tensor(value.tensor(), name, proto); });
+  return error(Code::invalid_argument, "writing '", path, "': a value of type ", type, " holds nothing");
+}
+
 Result<void> write_test_data(const std::string& path, const Tensor& tensor, const std::string& name) {
-  format::TensorProto proto;
-  TENON_OK(onnx::write_tensor(tensor, name, proto), "writing '", path, "'");
-  return onnx::write_file(path, proto);
+  return write_test_data(path, Datum(tensor), tensor.type(), name);
 }
 
 }  // namespace tenon

@@ -26,10 +26,17 @@ bool all_ones(const Value* steps) {
   return told && std::ranges::all_of(told->to_ints(), [](int64_t step) { return step == 1; });
 }
 
+bool is_crop(const Op& op) { return isa<Slice>(op) ? all_ones(op.operand(4)) : isa<Split>(op); }
+
 }  // namespace
 
+std::optional<std::vector<Expr>> crop_begin(const Op& op, size_t result, const TypeSource& types) {
+  if (!is_crop(op)) return std::nullopt;
+  return begin_of(StaticInferContext(op, types), types, result);
+}
+
 std::optional<std::vector<std::vector<Expr>>> crop_begins(const Op& op, const TypeSource& types) {
-  if (isa<Slice>(op) ? !all_ones(op.operand(4)) : !isa<Split>(op)) return std::nullopt;
+  if (!is_crop(op)) return std::nullopt;
   const StaticInferContext context(op, types);
   std::vector<std::vector<Expr>> begins;
   for (size_t r = 0; r < op.result_count(); ++r) {

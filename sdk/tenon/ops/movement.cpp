@@ -173,18 +173,19 @@ Result<Bounds> concat_bounds(const BoundsQuery& query) {
 // Operands of which nothing is needed join with no positions.
 Result<void> concat_sub_box(const SubBoxQuery&, SubBoxOp&) { return {}; }
 
-// The lengths of the results of a Split of an axis of extent `whole`; unknown where they are not told.
-std::vector<Dim> part_lengths(const InferContext& context, const Dim& whole) {
+// Where result `result` of a Split begins on the axis, of extent `whole`; unknown where it is not told.
+Dim part_begin(const InferContext& context, const Dim& whole, size_t result) {
+  if (result == 0) return 0;
   const size_t count = context.op().result_count();
   if (context.has_operand(1)) {
     const auto given = context.dims_value(1);
-    return given && given->size() == count ? *given : std::vector<Dim>(count);
+    if (!given || given->size() != count) return Dim();
+    return std::accumulate(given->begin(), given->begin() + static_cast<int64_t>(result), Dim(0));
   }
-  std::vector<Dim> parts;
-  for (size_t i = 0; i < count; ++i) {
-    parts.push_back(part_of(whole, static_cast<int64_t>(count), static_cast<int64_t>(i)));
-  }
-  return parts;
+  if (!whole.known()) return Dim();
+  // The sum of part_of() of those before it.
+  const Expr part = ceildiv(whole.expr(), Expr(static_cast<int64_t>(count)));
+  return extent(min(Expr(static_cast<int64_t>(result)) * part, whole.expr()));
 }
 
 Result<Bounds> split_bounds(const BoundsQuery& query) {
@@ -192,8 +193,7 @@ Result<Bounds> split_bounds(const BoundsQuery& query) {
   TENON_TRY(axis, axis_attribute(query.context, "axis", 0, query.shape.rank()));
   const Shape* input = ranked_shape(query.context, 0);
   if (!input) return bounds;
-  const std::vector<Dim> parts = part_lengths(query.context, (*input)[axis]);
-  const Dim before = std::accumulate(parts.begin(), parts.begin() + static_cast<int64_t>(query.result), Dim(0));
+  const Dim before = part_begin(query.context, (*input)[axis], query.result);
   bounds.operands[0] = follow(query, 0, each_dim(query.box.size()));
   bounds.operands[0].dims[axis] =
       before.known() ? exactly(shifted(query.box[axis], before.expr())) : whole_dim((*input)[axis], false);

@@ -112,6 +112,8 @@ class Runner {
   Result<Tensor*> physical(size_t slot, const LaidOut& laid_out);
   // Result `i` of the operator, made elsewhere, into a slot that is row-major.
   Result<void> place(const Op& op, size_t i, size_t slot, const Datum& value);
+  // Do its data, or those of one of its elements, lie in the arena?
+  bool is_lent(const Datum& datum) const;
   // A copy for data in the arena, which the next operators may overwrite.
   Result<Datum> own(const Datum& datum) const;
   Result<void> observe(const Step& step);

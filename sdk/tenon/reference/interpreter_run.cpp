@@ -102,12 +102,17 @@ Result<std::vector<Datum>> Runner::outputs(const RegionPlan& body) const {
   return outputs;
 }
 
+bool Runner::is_lent(const Datum& datum) const {
+  if (datum.is_tensor()) return memory_.holds(datum.tensor(), plan_);
+  return datum.is_sequence() && std::ranges::any_of(datum.elements(), [&](const Datum& one) { return is_lent(one); });
+}
+
 Result<Datum> Runner::own(const Datum& datum) const {
-  if (datum.is_tensor() && memory_.holds(datum.tensor(), plan_)) {
+  if (!is_lent(datum)) return datum;
+  if (datum.is_tensor()) {
     TENON_TRY(copy, datum.tensor().clone());
     return Datum(std::move(copy));
   }
-  if (!datum.is_sequence()) return datum;
   std::vector<Datum> elements;
   for (const Datum& element : datum.elements()) {
     TENON_TRY(owned, own(element));

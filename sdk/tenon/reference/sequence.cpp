@@ -23,8 +23,8 @@ Result<int64_t> position(const EvalContext& context, size_t i, int64_t count, in
                count, " elements");
 }
 
-Result<Elements> elements_of(const EvalContext& context) {
-  if (context.datum(0).is_sequence()) return context.datum(0).elements();
+Result<const Elements*> elements_of(const EvalContext& context) {
+  if (context.datum(0).is_sequence()) return &context.datum(0).elements();
   return error(Code::invalid_argument, "operand 0 of ", context.op().describe(), " must be a sequence, it is ",
                context.datum(0).type());
 }
@@ -44,47 +44,52 @@ Result<void> empty(EvalContext& context) {
 
 Result<void> at(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
-  const auto count = static_cast<int64_t>(elements.size());
+  const auto count = static_cast<int64_t>(elements->size());
   TENON_TRY(place, position(context, 1, count, count - 1));
-  context.set_output(0, elements[static_cast<size_t>(place)]);
+  context.set_output(0, (*elements)[static_cast<size_t>(place)]);
   return {};
 }
 
 Result<void> insert(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
-  const auto count = static_cast<int64_t>(elements.size());
+  const auto count = static_cast<int64_t>(elements->size());
   TENON_TRY(place, position(context, 2, count, count));
-  elements.insert(elements.begin() + place, context.datum(1));
-  context.set_output(0, Datum::sequence(std::move(elements), context.datum(0).element_type()));
+  Elements more;
+  more.reserve(elements->size() + 1);
+  more.assign(elements->begin(), elements->begin() + place);
+  more.push_back(context.datum(1));
+  more.insert(more.end(), elements->begin() + place, elements->end());
+  context.set_output(0, Datum::sequence(std::move(more), context.datum(0).element_type()));
   return {};
 }
 
 Result<void> erase(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
-  if (elements.empty()) return error(Code::invalid_argument, "an empty sequence has no element to erase");
-  const auto count = static_cast<int64_t>(elements.size());
+  if (elements->empty()) return error(Code::invalid_argument, "an empty sequence has no element to erase");
+  const auto count = static_cast<int64_t>(elements->size());
   TENON_TRY(place, position(context, 1, count, count - 1));
-  elements.erase(elements.begin() + place);
-  context.set_output(0, Datum::sequence(std::move(elements), context.datum(0).element_type()));
+  Elements rest = *elements;
+  rest.erase(rest.begin() + place);
+  context.set_output(0, Datum::sequence(std::move(rest), context.datum(0).element_type()));
   return {};
 }
 
 Result<void> length(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
-  context.set_output(0, Tensor::scalar(static_cast<int64_t>(elements.size())));
+  context.set_output(0, Tensor::scalar(static_cast<int64_t>(elements->size())));
   return {};
 }
 
 Result<void> map(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
   std::vector<Elements> made(context.result_count());
-  for (size_t k = 0; k < elements.size(); ++k) {
+  for (size_t k = 0; k < elements->size(); ++k) {
     Elements inputs;
     for (size_t i = 0; i < context.operand_count(); ++i) {
       const Datum& given = context.datum(i);
       if (given.is_sequence() && k >= given.elements().size()) {
         return error(Code::invalid_argument, "operand ", i, " of ", context.op().describe(), " has ",
-                     given.elements().size(), " elements, operand 0 has ", elements.size());
+                     given.elements().size(), " elements, operand 0 has ", elements->size());
       }
       inputs.push_back(given.is_sequence() ? given.elements()[k] : given);
     }
@@ -141,9 +146,9 @@ Result<void> split_to_sequence(EvalContext& context) {
 
 Result<void> concat_from_sequence(EvalContext& context) {
   TENON_TRY(elements, elements_of(context));
-  if (elements.empty()) return error(Code::invalid_argument, "an empty sequence has nothing to concatenate");
+  if (elements->empty()) return error(Code::invalid_argument, "an empty sequence has nothing to concatenate");
   std::vector<Tensor> parts;
-  for (const Datum& element : elements) parts.push_back(element.tensor());
+  for (const Datum& element : *elements) parts.push_back(element.tensor());
   const bool stacks = context.attr<int64_t>("new_axis", 0) != 0;
   TENON_TRY(axis, normalize_axis(context.attr<int64_t>("axis"), parts[0].rank() + (stacks ? 1 : 0)));
   TENON_TRY(joined, stacks ? stack(context.parallel(), parts, static_cast<size_t>(axis))
