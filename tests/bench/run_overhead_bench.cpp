@@ -1,5 +1,5 @@
-// What a run costs beside the work itself: an executable of 100 operators that compute nothing, under 20 us, and what is
-// around one.
+// What a run costs beside the work itself: an executable of 100 operators that compute nothing, under 20 us, and what
+// is around one.
 #include <benchmark/benchmark.h>
 
 #include <map>

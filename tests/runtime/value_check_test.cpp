@@ -79,7 +79,8 @@ TEST(ValueCheck, OutputsAreOfTheirTypes) {
   EXPECT_EQ(said(check.output(0, zeros("f32", {3, 5}))),
             "output 'v0' is declared f32[2,N] and made as f32[3,5]: dim 0 differs");
   EXPECT_EQ(said(check.output(1, Datum())), "output 'v1' is declared f32[3] and made as nothing");
-  EXPECT_EQ(check.output(1, Datum()).error().code(), Code::plugin);
+  const auto nothing = check.output(1, Datum());
+  EXPECT_TRUE(!nothing.ok() && nothing.error().code() == Code::plugin);
 }
 
 TEST(ValueCheck, TensorsOnADeviceLieInTheirBuffers) {
