@@ -13,9 +13,9 @@
 //
 // Parts of tensors, for tiles:
 //
-//   %t  = dma.load %x {from = "dram", to = "inp", begin = [0, 16, 8, 0], extent = [1, 16, 4, 8], pads = [...], slot =
-//   1} %y0 = dma.alloc {memory = "dram"} : i8[1,64,8,8] %y1 = dma.store %t, %y0 {from = "acc", to = "dram", begin = [0,
-//   16, 8, 0]}
+//   %t  = dma.load %x {from = "dram", to = "inp", begin = [0, 16, 8, 0], extent = [1, 16, 4, 8], slot = 1}
+//   %y0 = dma.alloc {memory = "dram"} : i8[1,64,8,8]
+//   %y1 = dma.store %t, %y0 {from = "acc", to = "dram", begin = [0, 16, 8, 0]}
 //
 //   load    y[i] = x[begin + (i - before) * steps] inside of `extent`, 0 in the padding around; `pads` are those before
 //           each dim, then those behind. Without `extent` the whole of x.

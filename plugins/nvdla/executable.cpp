@@ -87,7 +87,6 @@ class NvdlaExecutable final : public HostExecutable {
 
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                    const RunOptions& options) const override {
-    TENON_OK(check_counts(inputs.size(), outputs.size()));
     const std::lock_guard lock(mutex_);
     for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(write_input(inputs_[i], *inputs[i]));
     ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
@@ -155,21 +154,14 @@ class NvdlaExecutable final : public HostExecutable {
         places_.dram_bytes - places_.activation_bytes, " of constants in DRAM");
   }
 
-  bool fits(const Datum& datum, const Port& port) const {
-    return datum.is_tensor() && datum.tensor().element() == hardware_.element && datum.tensor().dims() == port.dims;
-  }
-
   Result<void> write_input(const Port& port, const Datum& input) const {
-    if (!fits(input, port))
-      return error(Code::invalid_argument, "input '", port.name, "' is ", input.type(), ", compiled was ",
-                   hardware_.element, Shape(port.dims));
     TENON_TRY(to, range(port.place, static_cast<size_t>(port.bytes)));
     return pack_activation(input.tensor(), hardware_, to);
   }
 
   // Into the tensor that is given, where it fits.
   Result<void> read_output(const Port& port, Datum& output) const {
-    if (!fits(output, port)) {
+    if (!output.is_tensor() || output.tensor().element() != hardware_.element || output.tensor().dims() != port.dims) {
       TENON_TRY(tensor, Tensor::allocate(hardware_.element, port.dims));
       output = Datum(std::move(tensor));
     }

@@ -44,8 +44,10 @@ class ClExecutable final : public Executable {
   Device& device() const override { return *device_; }
   const std::vector<ValueInfo>& inputs() const override { return inputs_; }
   const std::vector<ValueInfo>& outputs() const override { return outputs_; }
-  size_t arena_bytes() const override { return program_ ? program_->arena_bytes() : 0; }
-  size_t arena_lower_bound_bytes() const override { return program_ ? program_->arena_lower_bound_bytes() : 0; }
+  size_t arena_bytes() const override { return program_ ? program_->arena_bytes() : late_->arena_bytes(); }
+  size_t arena_lower_bound_bytes() const override {
+    return program_ ? program_->arena_lower_bound_bytes() : late_->arena_lower_bound_bytes();
+  }
   Result<std::string> serialize() const override { return tenon::serialize(*graph_); }
 
   Result<std::string> listing() const override {
@@ -56,12 +58,6 @@ class ClExecutable final : public Executable {
 
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                            const RunOptions& options) const override {
-    if (&stream.device() != device_.get())
-      return error(Code::invalid_argument, "an executable of device '", device_->name(),
-                   "' is enqueued on a stream of device '", stream.device().name(), "'");
-    if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size())
-      return error(Code::invalid_argument, "graph '", graph_->name(), "' has ", inputs_.size(), " inputs and ",
-                   outputs_.size(), " outputs, ", inputs.size(), " and ", outputs.size(), " are given");
     auto& queue = static_cast<ClStream&>(stream);
     bool on_device = true;
     for (const RunValue& input : inputs) on_device = on_device && input.on_device();

@@ -97,6 +97,14 @@ Result<void> LatePrograms::make(Special& special) const {
   return {};
 }
 
+size_t LatePrograms::most_of(size_t (DeviceProgram::*bytes)() const) const {
+  const std::lock_guard lock(mutex_);
+  size_t most = 0;
+  for (const auto& special : kept_)
+    if (special->program) most = std::max(most, (special->program.get()->*bytes)());
+  return most;
+}
+
 Result<std::shared_ptr<DeviceProgram>> LatePrograms::program(ClStream& stream, std::span<const RunValue> inputs) {
   TENON_TRY(key, key_of(stream, inputs));
   const std::lock_guard lock(mutex_);

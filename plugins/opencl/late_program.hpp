@@ -27,6 +27,10 @@ class LatePrograms {
   // inputs.
   Result<std::shared_ptr<DeviceProgram>> program(ClStream& stream, std::span<const RunValue> inputs);
 
+  // Of the program that needs most among those that are kept.
+  size_t arena_bytes() const { return most_of(&DeviceProgram::arena_bytes); }
+  size_t arena_lower_bound_bytes() const { return most_of(&DeviceProgram::arena_lower_bound_bytes); }
+
   static constexpr size_t kMostKept = 16;
   // A tensor with more elements decides about nothing.
   static constexpr int64_t kMostElements = 4096;
@@ -46,12 +50,13 @@ class LatePrograms {
   };
   Result<Key> key_of(ClStream& stream, std::span<const RunValue> inputs) const;
   Result<void> make(Special& special) const;
+  size_t most_of(size_t (DeviceProgram::*bytes)() const) const;
 
   const Graph& graph_;
   std::shared_ptr<ClDevice> device_;
   std::shared_ptr<const Compiler> compiler_;
   std::vector<size_t> deciding_;  // inputs
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::list<std::shared_ptr<Special>> kept_;  // the most recent first
 };
 

@@ -1,8 +1,8 @@
 // Driver: what runs a stream. A library with the C interface of VTA's own drivers (revision d4a15f6), or the simulator
 // in this plugin.
 //
-//   TENON_TRY(driver, open_driver(target, hardware));    // TENON_VTA_DRIVER, else the target's `driver:`, else
-//   embedded TENON_TRY(memory, DriverMemory::allocate(driver, bytes));
+//   TENON_TRY(driver, open_driver(target, hardware));  // TENON_VTA_DRIVER, else `driver:` of the target, else embedded
+//   TENON_TRY(memory, DriverMemory::allocate(driver, bytes));
 //
 // Calls into one driver are not concurrent: callers hold its lock.
 #pragma once

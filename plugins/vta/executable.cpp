@@ -81,8 +81,8 @@ class VtaExecutable final : public HostExecutable {
 
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                    const RunOptions& options) const override {
-    TENON_OK(check_counts(inputs.size(), outputs.size()));
-    TENON_TRY(from, tensors_of(inputs));
+    std::vector<const Tensor*> from;
+    for (const Datum* input : inputs) from.push_back(&input->tensor());
     TENON_TRY(to, places_of(outputs));
     std::vector<StepReport> report;
     Trace trace;
@@ -111,19 +111,6 @@ class VtaExecutable final : public HostExecutable {
     log(LogLevel::info, "graph '", graph_->name(), "' on ", program().hardware().name, ": ", program().steps().size(),
         " operators, ", instructions, " instructions, ", micro_ops, " micro-ops, ", program().activation_bytes(),
         " bytes of activations in DRAM, on driver ", quote(driver_->name()));
-  }
-
-  // An input that is not what was compiled for is an error.
-  Result<std::vector<const Tensor*>> tensors_of(std::span<const Datum* const> inputs) const {
-    std::vector<const Tensor*> tensors;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const DeviceProgram::Port& port = program().inputs()[i];
-      if (!inputs[i]->is_tensor() || inputs[i]->tensor().element() != kI8 || inputs[i]->tensor().dims() != port.dims)
-        return error(Code::invalid_argument, "input '", port.name, "' is ", inputs[i]->type(), ", compiled was i8",
-                     Shape(port.dims));
-      tensors.push_back(&inputs[i]->tensor());
-    }
-    return tensors;
   }
 
   // Tensors for the outputs: those that are given, where they fit.

@@ -14,11 +14,13 @@
 #include <support_lib/spoilt.hpp>
 #include <tenon/ir/text.hpp>
 #include <tenon/support/hash.hpp>
+#include <tenon/target/load.hpp>
 #include <tenon/tensor/compare.hpp>
 
 namespace tenon {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
@@ -248,6 +250,99 @@ void write_with_hash(const std::string& path, std::string bytes) {
     std::memcpy(bytes.data() + kHashAt, &hash, sizeof hash);
   }
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+// What is wrong is named by its way through the manifest.
+TEST(Artefact, ErrorsNameThePlaceInTheManifest) {
+  const Folder folder;
+  TargetRegistry registry;
+  const auto model = compile(net(), registry, {.targets = {"reference"}});
+  const std::string path = folder.file("net.tenon");
+  ASSERT_TRUE(model.ok() && (*model)->save(path).ok());
+  const std::string good = file_bytes(path);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string bytes = good;
+    const size_t at = bytes.find(from);
+    if (at == std::string::npos || from.size() != to.size()) return str("no such change: ", from);
+    write_with_hash(path, bytes.replace(at, from.size(), to));
+    return failure(CompiledModel::load(path, registry));
+  };
+  const auto says = [&](const char* what) {
+    return AllOf(HasSubstr(path), HasSubstr("its manifest, bytes 32 to "), HasSubstr(what),
+                 HasSubstr("; compile the model again"));
+  };
+  EXPECT_THAT(with("\"slots\"", "\"slotz\""), says("'slots' is missing"));
+  EXPECT_THAT(with("\"target\":\"reference\"", "\"target\":[         ]"), says("'segments[0].target' is [], no text"));
+  EXPECT_THAT(with("\"blob\":[0,", "\"blob\":[-,"), says("no JSON at byte "));
+  EXPECT_THAT(with("{\"constants\"", "{\"constants|"), says("no JSON at byte "));
+  EXPECT_THAT(with("\"name\":\"x\"", "\"name\":  7"), says("'inputs[0].name' is 7, no text"));
+  EXPECT_THAT(with("\"output_slots\":[", "\"output_slots\":{"), says("no JSON at byte "));
+}
+
+// A target that is known where the model was compiled, and by a path alone.
+TEST(Artefact, TargetsNeedNotBeInstalledWhereItRuns) {
+  const Folder folder;
+  TargetRegistry registry;
+  const auto describe = [&](const std::string& name, const std::string& more) {
+    const std::string path = folder.file(name + ".yaml");
+    std::ofstream(path) << "tenon_target: 1\nname: " << name << "\nplugin: reference\n" << more;
+    return path;
+  };
+  const std::string yaml = describe("mine", "operators: {Exp: none}\n"), path = folder.file("net.tenon");
+  const auto model = compile(net(), registry, {.targets = {yaml}});
+  ASSERT_TRUE(model.ok()) << failure(model);
+  ASSERT_TRUE((*model)->save(path).ok());
+  std::filesystem::remove(yaml);
+  const std::vector<Datum> inputs{input(2)};
+  const auto loaded = CompiledModel::load(path, registry);
+  ASSERT_TRUE(loaded.ok()) << failure(loaded);
+  EXPECT_EQ((*loaded)->segments()[0].target, "mine");
+  ASSERT_EQ((*loaded)->parts().targets.size(), 1u);
+  EXPECT_EQ((*loaded)->parts().targets[0], (*model)->parts().targets[0]);
+  EXPECT_TRUE((*(*loaded)->run(inputs))[0].tensor().identical((*(*model)->run(inputs))[0].tensor()));
+
+  // Described anew, by who knows better; of a target that it has nothing for there is nothing to know.
+  const auto again = load_target(describe("mine", "operators: {Relu: none}\n"));
+  const auto other = load_target(describe("other", ""));
+  ASSERT_TRUE(again.ok() && other.ok());
+  const auto anew = CompiledModel::load(path, registry, {&*again, 1});
+  ASSERT_TRUE(anew.ok()) << failure(anew);
+  EXPECT_EQ((*anew)->parts().targets[0], *again);
+  EXPECT_THAT(failure(CompiledModel::load(path, registry, {&*other, 1})),
+              HasSubstr("nothing of it is compiled for target 'other', only for [mine]"));
+}
+
+TEST(Artefact, WhichLibraryIsLoadedIsNotForAnArtefactToSay) {
+  const Folder folder;
+  TargetRegistry registry;
+  const std::string path = folder.file("net.tenon"), yaml = folder.file("mine.yaml");
+  std::ofstream(yaml) << "tenon_target: 1\nname: mine\nplugin: reference\ndriver: ./drivers/mine.so\n";
+  const auto model = compile(net(), registry, {.targets = {yaml}});
+  ASSERT_TRUE(model.ok()) << failure(model);
+  ASSERT_TRUE((*model)->save(path).ok());
+  EXPECT_THAT(failure(CompiledModel::load(path, registry)),
+              AllOf(HasSubstr("driver './drivers/mine.so'"), HasSubstr("--target FILE.yaml")));
+  const auto given = load_target(yaml);
+  ASSERT_TRUE(given.ok());
+  EXPECT_TRUE(CompiledModel::load(path, registry, {&*given, 1}).ok());
+}
+
+// Artefacts of before have no descriptions.
+TEST(Artefact, ATargetThatNobodyDescribesSaysHowToGiveIt) {
+  const Folder folder;
+  TargetRegistry registry;
+  const std::string path = folder.file("net.tenon"), yaml = folder.file("mine.yaml");
+  std::ofstream(yaml) << "tenon_target: 1\nname: mine\nplugin: reference\n";
+  const auto model = compile(net(), registry, {.targets = {yaml}});
+  ASSERT_TRUE(model.ok()) << failure(model);
+  CompiledModel::Parts parts = (*model)->parts();
+  parts.targets.clear();
+  const auto old = CompiledModel::assemble(std::move(parts));
+  ASSERT_TRUE(old.ok() && (*old)->save(path).ok());
+  EXPECT_THAT(failure(CompiledModel::load(path, registry)),
+              AllOf(HasSubstr("no target 'mine'"), HasSubstr("--target FILE.yaml")));
+  const auto given = load_target(yaml);
+  EXPECT_TRUE(CompiledModel::load(path, registry, {&*given, 1}).ok());
 }
 
 // With a hash that fits. What is taken may be run, on inputs of the types that it states.

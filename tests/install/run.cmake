@@ -72,5 +72,8 @@ if(WITH_SDK)
         -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${flags})
     run(${CMAKE_COMMAND} --build ${WORK_DIR}/new_plugin/build)
     run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK_DIR}/new_plugin/build --output-on-failure --no-tests=error)
+    # Installed beside Tenon, its target is one of those that have a name.
+    run(${CMAKE_COMMAND} --install ${WORK_DIR}/new_plugin/build --prefix ${prefix})
+    run("${prefix}/bin/tenon" run ${WORK_DIR}/new_plugin/model.tir --target new-npu --no-fallback)
   endif()
 endif()

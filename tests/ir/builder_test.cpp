@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <stdexcept>
+
 #include <support_lib/test_ops.hpp>
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/infer.hpp>
@@ -76,6 +78,26 @@ TEST_F(BuilderTest, RegionsAreFilledThenInferred) {
   }
   ASSERT_TRUE(infer_result_types(choice).ok());
   EXPECT_EQ(choice.result()->type().to_string(), "f32[4]");
+}
+
+TEST_F(BuilderTest, WhatARuleThrowsIsAnErrorThatNamesTheOperator) {
+  static bool infer_throws = true;
+  const auto defined =
+      register_op(OpDef("builder_test.Loud")
+                      .operand("x", "T")
+                      .result("y", "T")
+                      .types("T", kAnyTensor)
+                      .infer([](const InferContext& context) -> Result<std::vector<Type>> {
+                        if (infer_throws) throw 42;
+                        return same_as_operand(0)(context);
+                      })
+                      .verify([](const Op&) -> Result<void> { throw std::runtime_error("no paper"); }));
+  ASSERT_TRUE(defined.ok()) << defined.error().to_string();
+  EXPECT_THAT(message(builder.op("builder_test.Loud", {x})),
+              HasSubstr("threw something that is no std::exception; errors are returned, as a tenon::Error\n  in the "
+                        "shape rule of builder_test.Loud"));
+  infer_throws = false;
+  EXPECT_THAT(message(builder.op("builder_test.Loud", {x})), HasSubstr("its verifier threw: no paper"));
 }
 
 TEST_F(BuilderTest, InferenceKeepsWhatIsDeclaredAndObjectsToContradictions) {

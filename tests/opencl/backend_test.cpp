@@ -106,6 +106,22 @@ TEST_F(OpenclBackend, ManyExtentsOneProgram) {
   EXPECT_GT(executable->arena_bytes(), 0u);
 }
 
+// Extents that only the values of an input decide are planned for by the run that has them.
+TEST_F(OpenclBackend, TheArenaOfWhatARunDecidesIsToldAfterIt) {
+  constexpr std::string_view kText = R"(graph @g(%x: f32[6,4], %shape: i64[2]) -> %y {
+    %a = Reshape %x, %shape
+    %t = Transpose %a {perm = [1, 0]}
+    %m = MatMul %a, %t
+    %y = Softmax %m {axis = 0}
+  })";
+  auto executable = built(kText);
+  EXPECT_EQ(executable->arena_bytes(), 0u);
+  const std::vector<Datum> inputs{inputs_of({{6, 4}})[0], Tensor::of<int64_t>({2}, {3, 8})};
+  expect_like_reference(*executable, kText, inputs, 1e-5);
+  EXPECT_GE(executable->arena_bytes(), executable->arena_lower_bound_bytes());
+  EXPECT_GT(executable->arena_lower_bound_bytes(), 0u);
+}
+
 TEST_F(OpenclBackend, ThreadsRunAtOnce) {
   auto executable = built(kChain);
   const auto inputs = inputs_of({{3, 37}, {37}});

@@ -127,6 +127,9 @@ const ComputeCase kQuantised[] = {
     {"ConvInteger",
      "graph @g(%x: u8[2,4,7,8], %w: i8[6,2,3,2], %z: u8[], %v: i8[6]) -> %y { %y = ConvInteger %x, %w, %z, %v {group = "
      "2, strides = [2, 1], pads = [1, 0, 1, 1], dilations = [1, 2]} }"},
+    {"ConvIntegerOneZero",
+     "graph @g(%x: u8[2,4,7,8], %w: i8[6,2,3,2], %z: u8[], %v: i8[]) -> %y { %y = ConvInteger %x, %w, %z, %v {group = "
+     "2} }"},
     {"ConvIntegerPlain", "graph @g(%x: i8[1,3,9], %w: i8[4,3,3]) -> %y { %y = ConvInteger %x, %w }"},
     {"QLinearConv",
      "graph @g(%x: u8[2,3,5,6], %w: i8[4,3,3,3], %b: i32[4]) -> %y {\n %s = Constant {value = dense<f32[]: 0.02>} : "
@@ -154,6 +157,7 @@ const ComputeCase kOthers[] = {
      "graph @g(%x: i64[2]) -> %y {\n %s = Constant {value = dense<i64[2]: 3, 2>} : i64[2]\n %c = ConstantOfShape %s "
      "{value = dense<i64[1]: -7>}\n %y = Add %c, %x\n}"},
     {"Eye", "graph @g(%x: f32[3,5]) -> %y { %y = EyeLike %x {k = 1} }"},
+    {"EyeHalf", "graph @g(%x: f16[3,5]) -> %y { %y = EyeLike %x {k = 1} }"},
     {"Extents", "graph @g(%x: f32[3,5,2]) -> (%y, %n) {\n %y = Shape %x {start = -2}\n %n = Size %x\n}"},
     {"Hamming",
      "graph @g(%x: f32[9]) -> %y {\n %s = Constant {value = dense<i64[]: 9>} : i64[]\n %w = HammingWindow %s\n %b = "

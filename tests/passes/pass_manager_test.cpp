@@ -1,6 +1,8 @@
 #include <tenon/passes/pass_manager.hpp>
 
 #include <climits>
+#include <new>
+#include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,6 +60,26 @@ class PassManagerTest : public ::testing::Test {
 
   std::vector<std::string> ran_;
 };
+
+TEST_F(PassManagerTest, WhatAPassThrowsIsAnErrorThatNamesIt) {
+  const auto thrown = [](std::function<void()> thrower) {
+    PassManager manager;
+    EXPECT_TRUE(manager
+                    .add(Pass{.name = "loud",
+                              .contract = "",
+                              .run = [thrower](Graph&) -> Result<Change> {
+                                thrower();
+                                return Change::no;
+                              }})
+                    .ok());
+    const auto ran = manager.run(*graph());
+    return ran.ok() ? "no error" : ran.error().to_string();
+  };
+  EXPECT_THAT(thrown([] { throw std::runtime_error("out of paper"); }),
+              HasSubstr("threw: out of paper; errors are returned, as a tenon::Error\n  in pass 'loud' on graph 'g'"));
+  EXPECT_THAT(thrown([] { throw 42; }), HasSubstr("no std::exception"));
+  EXPECT_THAT(thrown([] { throw std::bad_alloc(); }), HasSubstr("ran out of memory\n  in pass 'loud'"));
+}
 
 TEST_F(PassManagerTest, NeedsComeFirstOnceAndFromTheRegistry) {
   const std::string a = registered("a"), b = registered("b", {"a"}), c = registered("c", {"a", "b"});

@@ -172,6 +172,47 @@ TEST_F(GuardTest, BrokenPromisesAreNamed) {
   }
 }
 
+// Before the plugin is asked, which would throw.
+TEST_F(GuardTest, InputsThatAreNotAsDeclaredDoNotReachThePlugin) {
+  install("throwing");
+  TargetRegistry registry;
+  const auto backend = registry.open("throwing");
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  const auto built =
+      (*backend)->build(graph("graph @g(%x: f32[N,3], %z: f32[N]) -> (%y) { %a = Neg %x %y = Add %a, %a }"));
+  ASSERT_TRUE(built.ok()) << built.error().to_string();
+  const auto given = [&](const Tensor& x, const Tensor& z) {
+    const auto made = run(**built, {x, z});
+    return made.ok() ? "no error" : made.error().to_string();
+  };
+  const auto zeros = [](ElementType element, Dims dims) { return *Tensor::zeros(element, std::move(dims)); };
+  EXPECT_EQ(given(zeros(kF32, {2, 3}), zeros(kF32, {2})), "no error");
+  const Environment asked("FIXTURE_THROW", "enqueue");
+  EXPECT_THAT(given(zeros(kF32, {2, 3}), zeros(kF32, {2})), HasSubstr("out of paper"));
+  EXPECT_EQ(given(zeros(kI16, {2, 3}), zeros(kF32, {2})), "input 'x' is declared f32[N,3] and given i16[2,3]");
+  EXPECT_EQ(given(zeros(kF32, {2, 3, 1}), zeros(kF32, {2})),
+            "input 'x' is declared f32[N,3] and given f32[2,3,1]: another rank");
+  EXPECT_EQ(given(zeros(kF32, {2, 4}), zeros(kF32, {2})),
+            "input 'x' is declared f32[N,3] and given f32[2,4]: dim 1 differs");
+  EXPECT_EQ(given(zeros(kF32, {2, 3}), zeros(kF32, {5})),
+            "input 'z' is declared f32[N] and given f32[5]: N is 2 elsewhere and 5 here");
+}
+
+TEST_F(GuardTest, MemoryThatIsPlannedByTheFirstRunIsToldAfterIt) {
+  install("throwing");
+  TargetRegistry registry;
+  const auto backend = registry.open("throwing");
+  ASSERT_TRUE(backend.ok()) << backend.error().to_string();
+  const auto built = (*backend)->build(graph(kGraph));
+  ASSERT_TRUE(built.ok()) << built.error().to_string();
+  EXPECT_EQ((*built)->arena_bytes(), 0u);
+  ASSERT_TRUE(run(**built, {Tensor::of<float>({2}, {1, -2})}).ok());
+  EXPECT_EQ((*built)->arena_bytes(), 128u);
+  EXPECT_EQ((*built)->arena_lower_bound_bytes(), 64u);
+  const Environment asked("FIXTURE_THROW", "arena_bytes");
+  EXPECT_EQ((*built)->arena_bytes(), 0u);
+}
+
 TEST_F(GuardTest, AnotherLayoutIsRefusedWithItsFirstDifference) {
   install("no_rtti");
   TargetRegistry registry;

@@ -141,6 +141,23 @@ TEST(Interpreter, ADeclaredShapeThatIsWrongIsNoPlaceToWriteTo) {
   }
 }
 
+TEST(Interpreter, WhatAnEvaluatorThrowsIsAnError) {
+  ASSERT_TRUE(register_op(OpDef("interpreter_test.Loud")
+                              .operand("x", "T")
+                              .result("y", "T")
+                              .types("T", kAnyTensor)
+                              .infer(same_as_operand(0)))
+                  .ok());
+  ASSERT_TRUE(register_evaluator("interpreter_test.Loud", [](EvalContext&) -> Result<void> { throw 42; }).ok());
+  const auto graph = parse_graph("graph @g(%x: f32[2]) -> %y { %y = interpreter_test.Loud %x }");
+  ASSERT_TRUE(graph.ok());
+  const auto prepared = Interpreter::prepare(**graph);
+  ASSERT_TRUE(prepared.ok());
+  const auto ran = (*prepared)->run(std::vector<Datum>{*Tensor::zeros(kF32, {2})});
+  ASSERT_FALSE(ran.ok());
+  EXPECT_THAT(ran.error().to_string(), ::testing::HasSubstr("an evaluator threw something that is no std::exception"));
+}
+
 TEST(Interpreter, NamesAnOperatorWithoutEvaluator) {
   ASSERT_TRUE(register_op(OpDef("test.NoEvaluator").operand("x", "T").result("y", "T").types("T", kAnyTensor)
                               .infer(same_as_operand(0))).ok());

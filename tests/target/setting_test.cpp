@@ -68,6 +68,7 @@ TEST(Setting, MisuseNamesThePlace) {
             "f.yaml:3:6: 'b' is \"word\"; expected a number with its unit, such as 64 bits");
   EXPECT_EQ(message(map.allow_keys({"b", "cc", "d"})), "f.yaml:4:3: unknown key \"c\" in 'map'; did you mean 'b'?");
   EXPECT_TRUE(map.allow_keys({"b", "c", "d"}).ok());
+  EXPECT_THAT(message(map.allow_keys({})), ::testing::HasSubstr("in 'map'; there are no keys here"));
   EXPECT_EQ(message(map.find("c")->items()[0].as_bool()), "f.yaml:4:7: this value is \"1\"; expected true or false");
 }
 

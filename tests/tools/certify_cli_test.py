@@ -3,6 +3,9 @@ of the plugins of tests, TENON_PLUGINS that of the real ones,
 TENON_CASES that of the ONNX cases."""
 import os
 import shutil
+import signal
+import subprocess
+import time
 import unittest
 from pathlib import Path
 
@@ -51,6 +54,28 @@ class Certify(command_line.Test):
         report = self.json("certify", f"{PLUGINS}/tenon_template.so", "--filter", "^(Add|Relu)$")
         self.assertTrue(report["certified"])
         self.assertTrue(any("there is nothing to run" in c["sentence"] for c in report["checks"]))
+
+    def test_time_in_which_all_is_stopped_is_not_the_plugins(self):
+        words = [command_line.TENON, "certify", f"{FIXTURES}/throwing.so", "--target", self.describe("throwing"),
+                 "--filter", "^nothing$", "--timeout", "3"]
+        env = dict(os.environ, FIXTURE_SLEEP_MS="1000")
+        run = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+        # Its backend is opened in each of several tasks, a second long.
+        for line in run.stderr:
+            if "target" in line:
+                break
+        time.sleep(1.5)
+        os.killpg(run.pid, signal.SIGSTOP)
+        time.sleep(4)
+        os.killpg(run.pid, signal.SIGCONT)
+        text, _ = run.communicate()
+        self.assertEqual(run.returncode, DONE, text)
+
+    def test_operators_at_a_time_are_reported_in_their_order(self):
+        one, four = (self.json("certify", f"{PLUGINS}/tenon_reference.so", *self.few, "--jobs", jobs)["checks"]
+                     for jobs in ("1", "4"))
+        self.assertEqual(one, four)
 
     def test_the_reference_as_a_plugin_is_certified(self):
         report = self.json("certify", f"{PLUGINS}/tenon_reference.so", *self.few)
@@ -131,6 +156,28 @@ class Certify(command_line.Test):
         self.assertEqual(checks["operators", "Neg"]["status"], "passed")
         self.assertEqual(checks["operators", "Add"]["status"], "not applicable")
         self.assertIn("the fixture knows Neg of f32 alone", checks["operators", "Add"]["sentence"])
+
+    def test_models_of_the_plugins_maker(self):
+        model = self.path("model.tir")
+        Path(model).write_text("graph @g(%x: f32[N,10]) -> %y { %a = Abs %x\n %y = Neg %a }")
+        check = self.certify("device", "--model", model, expect=DONE)["models", model]
+        self.assertEqual(check["status"], "passed")
+        self.assertIn("1 of 2 operators on the target; as on the reference, repeatable, memory, threads, stored, ",
+                      check["sentence"])
+        check = self.certify("faulty", "--model", model, FIXTURE_FAULT="kernel")["models", model]
+        self.assertEqual(check["status"], "failed")
+        self.assertIn("differs from the reference", check["sentence"])
+        self.assert_fails(self.certify("device", "--model", self.path("none.tir")), ("models", self.path("none.tir")),
+                          text="there is no file")
+        Path(model).write_text("graph @g(%x: f32[N,10]) -> %y { %y = Abs %x }")
+        check = self.certify("device", "--model", model, expect=DONE)["models", model]
+        self.assertEqual(check["status"], "not applicable")
+        self.assertIn("0 of 1 operator on the target: the fixture knows Neg of f32 alone", check["sentence"])
+
+    def test_operands_that_are_known_are_among_those_that_are_asked_for(self):
+        check = self.certify("throwing", expect=DONE, FIXTURE_THROW="layout_kernels",
+                             FIXTURE_REFUSE="operands")["operators", "Add"]
+        self.assertRegex(check["sentence"], r"^1?\d of \d+ instances run and .* refused: an operand is not known")
 
     def test_operators_that_are_taken_and_do_not_run(self):
         for slot in ("compile", "run"):

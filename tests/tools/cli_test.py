@@ -364,14 +364,33 @@ class CommandLine(command_line.Test):
         self.json("compile", self.net, "--target", "reference", "-o", artefact)
         plain, loaded = (self.json("run", model, "--seed", "3")["outputs"] for model in (self.net, artefact))
         self.assertEqual(plain, loaded)
-        for words in (["--target", "reference"], ["--no-fallback"], ["--layout", "m=CN"], ["--shadow", "reference:1%"]):
+        for words in (["--no-fallback"], ["--layout", "m=CN"], ["--shadow", "reference:1%"]):
             self.assertIn("is a compiled artefact", self.run_tenon("run", artefact, *words, expect=FAILED).stderr)
+        # Described by a file of one's own: it need not be there when it runs, and may be given anew.
+        board = Path(self.path("board.yaml"))
+        board.write_text("tenon_target: 1\nname: board\nplugin: reference\n")
+        self.json("compile", self.net, "--target", board, "-o", artefact)
+        self.assertEqual(self.json("run", artefact, "--target", board, "--seed", "3")["outputs"], plain)
+        board.unlink()
+        self.assertEqual(self.json("run", artefact, "--seed", "3")["outputs"], plain)
+        self.assertIn("nothing of it is compiled for target 'reference', only for [board]",
+                      self.run_tenon("run", artefact, "--target", "reference", expect=FAILED).stderr)
         for command in (["opt"], ["quantise", "--random", "1"]):
             self.assertIn("is a compiled artefact", self.run_tenon(*command, artefact, expect=FAILED).stderr)
         data = bytearray(Path(artefact).read_bytes())
         data[-1] ^= 1
         Path(artefact).write_bytes(data)
         self.assertIn("hash", self.run_tenon("run", artefact, expect=FAILED).stderr)
+
+    def test_target_check_asks_the_plugin_that_it_is_given(self):
+        board = Path(self.path("board.yaml"))
+        board.write_text("tenon_target: 1\nname: board\nplugin: template\n")
+        self.assertTrue(self.json("target", "check", board)["opened"])
+        board.write_text("tenon_target: 1\nname: board\nplugin: template\nmemories: {scrach: {size: 1 KiB}}\n")
+        self.assertIn("board.yaml:4:12: unknown key \"scrach\" in 'memories'; did you mean 'scratch'?",
+                      self.run_tenon("target", "check", board, expect=FAILED).stderr)
+        self.assertIn("--plugin", self.run_tenon("target", "check", board, "--plugin", self.path("none.so"),
+                                                 expect=FAILED).stderr)
 
     def test_target_check(self):
         good = self.path("good.yaml")

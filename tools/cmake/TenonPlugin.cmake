@@ -1,15 +1,16 @@
-# tenon_add_plugin(NAME SRCS files... [LINK targets...] [OUTPUT_DIRECTORY folder]): a plugin of Tenon as the CMake target
-# NAME and the file NAME.so.
+# tenon_add_plugin(NAME SRCS files... [TARGETS files...] [LINK targets...] [OUTPUT_DIRECTORY folder]): a plugin of Tenon
+# as the CMake target NAME and the file NAME.so.
 #
-# Installed with the package, so that a vendor's project uses the same function after find_package(tenon). Exported are the
-# plugin's symbol and what else is extern "C" and marked with TENON_API. The library goes to TENON_PLUGIN_OUTPUT_DIRECTORY where that is set (in
-# Tenon's own tree), else to the project's current binary folder, and is installed to lib/tenon/plugins, where the
-# programs under the same prefix find it. With OUTPUT_DIRECTORY it goes there and is not installed: plugins of tests.
+# Installed with the package, so that a vendor's project uses the same function after find_package(tenon). Exported are
+# the plugin's symbol and what else is extern "C" and marked with TENON_API. The library goes to
+# TENON_PLUGIN_OUTPUT_DIRECTORY where that is set (in Tenon's own tree), else to the project's current binary folder. It
+# is installed to lib/tenon/plugins and its TARGETS, the YAML files, to share/tenon/targets, where the programs under the
+# same prefix find both. With OUTPUT_DIRECTORY it goes there and is not installed: plugins of tests.
 function(tenon_add_plugin NAME)
-  cmake_parse_arguments(PLUGIN "" "OUTPUT_DIRECTORY" "SRCS;LINK" ${ARGN})
+  cmake_parse_arguments(PLUGIN "" "OUTPUT_DIRECTORY" "SRCS;TARGETS;LINK" ${ARGN})
   if(NOT PLUGIN_SRCS OR PLUGIN_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "tenon_add_plugin(${NAME} SRCS files... [LINK targets...] [OUTPUT_DIRECTORY folder]): "
-                        "no SRCS, or unknown arguments: '${PLUGIN_UNPARSED_ARGUMENTS}'")
+    message(FATAL_ERROR "tenon_add_plugin(${NAME} SRCS files... [TARGETS files...] [LINK targets...] "
+                        "[OUTPUT_DIRECTORY folder]): no SRCS, or unknown arguments: '${PLUGIN_UNPARSED_ARGUMENTS}'")
   endif()
   add_library(${NAME} MODULE ${PLUGIN_SRCS})
   target_link_libraries(${NAME} PRIVATE $<TARGET_NAME_IF_EXISTS:tenon_options> tenon::sdk ${PLUGIN_LINK})
@@ -31,4 +32,7 @@ function(tenon_add_plugin NAME)
     add_dependencies(tenon_plugins ${NAME})
   endif()
   install(TARGETS ${NAME} LIBRARY DESTINATION lib/tenon/plugins)
+  if(PLUGIN_TARGETS)
+    install(FILES ${PLUGIN_TARGETS} DESTINATION share/tenon/targets)
+  endif()
 endfunction()

@@ -22,7 +22,26 @@
 namespace tenon::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// Time in which this process runs. While it is stopped, by a signal or with its machine, its workers mostly are, too:
+// that is no time of theirs.
+class RunningTime {
+ public:
+  using Span = std::chrono::milliseconds;
+  // Asked more often than this while it counts.
+  static constexpr Span kMostStep{500};
+
+  Span now() {
+    const auto real = std::chrono::steady_clock::now();
+    const Span step = std::chrono::duration_cast<Span>(real - last_);
+    // The rest of a millisecond counts with the next.
+    last_ += step;
+    return counted_ += std::min(step, 2 * kMostStep);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  Span counted_{0};
+};
 
 constexpr uint64_t kNoMoreTasks = UINT64_MAX;
 
@@ -97,9 +116,9 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   // A worker that is gone already answers with its end.
-  void give(uint64_t task, double timeout_s) {
+  void give(uint64_t task, RunningTime::Span deadline) {
     task_ = task;
-    deadline_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout_s));
+    deadline_ = deadline;
     write_all(tasks_, &task, sizeof task);
   }
   // The task that it works on, and its answer: the worker is idle then, or has ended.
@@ -124,7 +143,7 @@ class Worker {
   }
 
   int file() const { return answers_; }
-  Clock::time_point deadline() const { return deadline_; }
+  RunningTime::Span deadline() const { return deadline_; }
   bool ended() const { return process_ <= 0; }
   // Tasks that it has done before the one that it is at.
   size_t answered() const { return answered_; }
@@ -146,7 +165,7 @@ class Worker {
   pid_t process_;
   int tasks_, answers_;
   std::optional<uint64_t> task_;
-  Clock::time_point deadline_;
+  RunningTime::Span deadline_{0};
   size_t answered_ = 0;
 };
 
@@ -182,7 +201,8 @@ class Pool {
       if (!task) return;
       if (!worker || worker->ended() || fresh) worker = Worker::start(work_);
       if (worker) {
-        worker->give(*task, options_.timeout_s);
+        const std::chrono::duration<double> limit(options_.timeout_s);
+        worker->give(*task, time_.now() + std::chrono::ceil<RunningTime::Span>(limit));
       } else {
         finish(*task, {work_(*task), {}});
       }
@@ -191,22 +211,21 @@ class Pool {
 
   void wait() {
     std::vector<pollfd> files;
-    auto first = Clock::time_point::max();
+    RunningTime::Span left = RunningTime::kMostStep;
     for (const auto& worker : workers_) {
       if (!worker || !worker->busy()) continue;
       files.push_back({worker->file(), POLLIN, 0});
-      first = std::min(first, worker->deadline());
+      left = std::clamp(worker->deadline() - time_.now(), RunningTime::Span(0), left);
     }
     if (files.empty()) return;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(first - Clock::now()).count();
-    if (poll(files.data(), files.size(), static_cast<int>(std::clamp<int64_t>(left + 1, 0, 1 << 30))) < 0) return;
+    if (poll(files.data(), files.size(), static_cast<int>(left.count())) < 0) return;
     for (const auto& worker : workers_) {
       if (!worker || !worker->busy()) continue;
       const auto file =
           std::find_if(files.begin(), files.end(), [&](const pollfd& f) { return f.fd == worker->file(); });
       if (file->revents != 0) {
         take(*worker);
-      } else if (Clock::now() >= worker->deadline()) {
+      } else if (time_.now() >= worker->deadline()) {
         worker->end();
         finish(worker->task(), {.text = {}, .failure = str("no answer after ", options_.timeout_s, " s")});
         worker->free();
@@ -237,6 +256,7 @@ class Pool {
   const std::function<void(size_t, ApartAnswer)>& done_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::deque<size_t> again_;
+  RunningTime time_;
   size_t next_ = 0, finished_ = 0;
 };
 

@@ -14,7 +14,8 @@ namespace tenon::cli {
 
 struct ApartOptions {
   int jobs = 1;  // processes at a time
-  double timeout_s = 60;  // of one task; the process that is late is killed
+  // Of one task, as long as this process is not stopped itself; the process that is late is killed.
+  double timeout_s = 60;
 };
 
 struct ApartAnswer {

@@ -2,6 +2,7 @@
 #include "certify.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -51,11 +52,11 @@ void drop_standard_output() {
   close(nowhere);
 }
 
-void run_silently(size_t tasks, double timeout_s, const std::function<std::string(size_t)>& work,
+void run_silently(size_t tasks, const ApartOptions& options, const std::function<std::string(size_t)>& work,
                   const std::function<void(size_t, ApartAnswer)>& done) {
   const pid_t parent = getpid();
   run_apart(
-      tasks, {.jobs = 1, .timeout_s = timeout_s},
+      tasks, options,
       [&](size_t task) {
         if (getpid() != parent) drop_standard_output();
         return work(task);
@@ -67,7 +68,7 @@ Result<void> try_apart(double timeout_s, const std::function<Result<void>(const 
   const Stages stages(1);
   Result<void> out;
   run_silently(
-      1, timeout_s,
+      1, {.jobs = 1, .timeout_s = timeout_s},
       [&](size_t) {
         const Result<void> done = work(stages);
         return done.ok() ? std::string() : str(static_cast<char>(done.error().code()), done.error().to_string());
@@ -88,8 +89,9 @@ namespace {
 
 struct CertifyCommand {
   std::string path, filter, data;
-  std::vector<std::string> targets;
+  std::vector<std::string> targets, models;
   double timeout_s = 60;
+  int jobs = 0;  // as many as the process has threads
   bool inspect = false;
 };
 
@@ -141,7 +143,8 @@ bool inspect(const CertifyCommand& command, const PluginSearch& search, Session&
   return acceptance.taken;
 }
 
-// Lines on standard error: one that is written over where somebody looks on, else one a group.
+// Lines on standard error: one that is written over where somebody looks on, else one for each group, and every ten
+// seconds of it.
 class Progress {
  public:
   void show(const std::string& text) {
@@ -150,9 +153,11 @@ class Progress {
       return;
     }
     const std::string group = text.substr(0, text.find(':'));
-    if (group == group_) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (group == group_ && now - said_ < std::chrono::seconds(10)) return;
+    std::fprintf(stderr, "%s ...\n", group == group_ ? text.c_str() : group.c_str());
     group_ = group;
-    std::fprintf(stderr, "%s ...\n", group.c_str());
+    said_ = now;
   }
   void clear() {
     if (live_) std::fprintf(stderr, "\r\033[K");
@@ -161,6 +166,7 @@ class Progress {
  private:
   const bool live_ = isatty(STDERR_FILENO) != 0;
   std::string group_;
+  std::chrono::steady_clock::time_point said_;
 };
 
 Result<bool> certify(const CertifyCommand& command, PluginSearch search, Session& session) {
@@ -173,7 +179,9 @@ Result<bool> certify(const CertifyCommand& command, PluginSearch search, Session
   run.path = command.path;
   run.search = std::move(search);
   run.data = command.data;
+  run.models = command.models;
   run.timeout_s = command.timeout_s;
+  run.jobs = command.jobs > 0 ? command.jobs : ThreadPool(0).threads();
   Progress progress;
   run.progress = [&](const std::string& text) { progress.show(text); };
   std::map<Verdict, int> counts;
@@ -197,6 +205,7 @@ Result<bool> certify(const CertifyCommand& command, PluginSearch search, Session
     for (const std::string& target : targets) {
       if (!certify_target(run, *file, target)) continue;
       certify_operators(run, target);
+      if (!run.models.empty()) certify_models(run, target);
       certify_cases(run, target);
     }
   }
@@ -237,11 +246,22 @@ void add_certify(CLI::App& app, Session& session, int& exit_code) {
                    "Only operators and ONNX cases whose name this regular expression finds")
       ->excludes(inspect);
   command
+      ->add_option("--model", options->models,
+                   "Models of your own, ONNX or text IR, to ask the same of: operators and passes that no other has")
+      ->type_name("FILE")
+      ->excludes(inspect);
+  command
       ->add_option("--data", options->data,
                    "The folder of ONNX backend cases; else that of TENON_SHARED or libonnx-testdata")
       ->excludes(inspect);
   command->add_option("--timeout", options->timeout_s, "Seconds that one operator or case may take")
       ->check(number_in(1e-6, 1e6))
+      ->capture_default_str()
+      ->excludes(inspect);
+  command
+      ->add_option("--jobs", options->jobs,
+                   "Operators or cases at a time, each in a process of its own; 0: as many as threads")
+      ->check(CLI::Range(0, 256))
       ->capture_default_str()
       ->excludes(inspect);
   Session::add_json(*command, session);

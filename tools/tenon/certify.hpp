@@ -27,11 +27,13 @@ struct Check {
 };
 
 struct Certification {
-  std::string path;       // of the plugin's file
-  PluginSearch search;    // with that file first
-  std::regex filter;      // of operators and ONNX cases, by name
-  std::string data;       // the folder of ONNX cases; empty: those of this machine, if any
-  double timeout_s = 60;  // of each task
+  std::string path;                 // of the plugin's file
+  PluginSearch search;              // with that file first
+  std::regex filter;                // of operators and ONNX cases, by name
+  std::string data;                 // the folder of ONNX cases; empty: those of this machine, if any
+  std::vector<std::string> models;  // files of the plugin's maker
+  double timeout_s = 60;            // of each task
+  int jobs = 1;                     // processes at a time
   std::function<void(Check)> report;
   std::function<void(const std::string&)> progress;
 };
@@ -51,6 +53,8 @@ bool certify_target(const Certification& run, const PluginFile& file, const std:
 // Each operator by random instances: what is refused, and what is not compiled, run and compared with the reference;
 // executables; errors.
 void certify_operators(const Certification& run, const std::string& target);
+// The same of whole models, with the operators and passes of the plugin's own.
+void certify_models(const Certification& run, const std::string& target);
 // ONNX cases, with the fallback and without.
 void certify_cases(const Certification& run, const std::string& target);
 
@@ -72,7 +76,7 @@ class Stages {
 };
 
 // run_apart() with standard output of the tasks dropped: that is the report's.
-void run_silently(size_t tasks, double timeout_s, const std::function<std::string(size_t)>& work,
+void run_silently(size_t tasks, const ApartOptions& options, const std::function<std::string(size_t)>& work,
                   const std::function<void(size_t, ApartAnswer)>& done);
 void drop_standard_output();
 

@@ -388,7 +388,52 @@ Check check_of(const Tally& tally, const AspectGroup& aspect, const std::string&
   return out;
 }
 
+// A model that is wrong in any respect has failed, and says the first one.
+Result<Check> check_model(const std::string& path, Workbench& bench,
+                          const std::function<void(const std::string&)>& stage) {
+  stage("the reference, before the target was asked");
+  TENON_TRY(backend, bench.backend());
+  TENON_TRY(sample, sample_of_model(path));
+  stage("compiling");
+  TENON_TRY(model, bench.compiled(sample), "compiling");
+  const auto& entries = model->placement().entries;
+  const auto there = [&](const PlacementEntry& entry) { return entry.target == backend->name(); };
+  const size_t count = static_cast<size_t>(std::ranges::count_if(entries, there));
+  const std::string share = str(count, " of ", entries.size(), entries.size() == 1 ? " operator" : " operators");
+  if (count == 0) {
+    const auto refused = std::ranges::find_if(entries, [](const PlacementEntry& e) { return !e.refusals.empty(); });
+    return Check{"", path, Verdict::not_applicable,
+                 str(share, " on the target", refused == entries.end() ? "" : ": ",
+                     refused == entries.end() ? "" : refused->refusals.front().second)};
+  }
+  stage("running");
+  TENON_TRY(outputs, model->run(sample.inputs), "running");
+  if (const std::string difference = difference_of(outputs, sample.expected); !difference.empty())
+    return error(Code::plugin, "differs from the reference: ", difference);
+  std::string asked, skipped;
+  for (const AspectGroup& aspect : kAspects) {
+    const auto at = [&](const std::string& more) { stage(str(aspect.name, more.empty() ? "" : " with ", more)); };
+    at("");
+    const Aspect done = aspect.ask({bench, *backend, *model, sample, outputs, at});
+    if (!done.ok() && done.error().code() != kNotAsked)
+      return error(Code::plugin, aspect.name, ": ", done.error().to_string());
+    asked += done.ok() ? str(", ", aspect.name) : "";
+    skipped += done.ok() ? "" : str("; not ", aspect.name, ": ", done.error().message());
+  }
+  return Check{"", path, Verdict::passed, str(share, " on the target; as on the reference", asked, skipped)};
+}
+
 std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string packed(const Check& check) { return dumped({{"verdict", check.verdict}, {"sentence", check.sentence}}); }
+
+// What a task's process answered, or how it ended, at what stage.
+Check unpacked(std::string group, std::string name, const ApartAnswer& answer, const std::string& stage) {
+  const Json json = Json::parse(answer.text, nullptr, /*allow_exceptions=*/false);
+  if (!answer.failure.empty() || !json.is_object())
+    return {std::move(group), std::move(name), Verdict::failed, str(answer.failure, " in ", stage)};
+  return {std::move(group), std::move(name), json.value("verdict", Verdict::failed), json.value("sentence", "")};
+}
 
 }  // namespace
 
@@ -402,23 +447,19 @@ void certify_operators(const Certification& run, const std::string& target) {
   }
   Workbench bench(run, target);  // filled in processes of tasks alone
   const Stages stages(ops.size());
-  size_t ran = 0;
+  std::vector<std::optional<Check>> checks(ops.size());
+  size_t done = 0, reported = 0, ran = 0;
   run_silently(
-      ops.size(), run.timeout_s,
+      ops.size(), {.jobs = run.jobs, .timeout_s = run.timeout_s},
       [&](size_t i) {
-        const Check check = check_operator(ops[i], bench, [&](const std::string& what) { stages.set(i, what); });
-        return dumped({{"verdict", check.verdict}, {"sentence", check.sentence}});
+        return packed(check_operator(ops[i], bench, [&](const std::string& what) { stages.set(i, what); }));
       },
       [&](size_t i, const ApartAnswer& answer) {
-        run.progress(str(group, ": ", i + 1, "/", ops.size(), " ", ops[i]));
-        const Json json = Json::parse(answer.text, nullptr, /*allow_exceptions=*/false);
-        Check check{group, ops[i], Verdict::failed, str(answer.failure, " in ", stages.of(i))};
-        if (answer.failure.empty() && json.is_object()) {
-          check.verdict = json.value("verdict", Verdict::failed);
-          check.sentence = json.value("sentence", "");
-        }
+        run.progress(str(group, ": ", ++done, "/", ops.size(), " ", ops[i]));
+        Check check = unpacked(group, ops[i], answer, stages.of(i));
         ran += check.verdict != Verdict::not_applicable;
-        run.report(check);
+        checks[i] = std::move(check);
+        for (; reported < checks.size() && checks[reported]; ++reported) run.report(*checks[reported]);
       });
   if (ran == 0) {
     run.report({group, "all", Verdict::not_applicable,
@@ -426,30 +467,52 @@ void certify_operators(const Certification& run, const std::string& target) {
   }
 
   const Stages at(ops.size());
-  std::vector<Tally> tallies(std::size(kAspects));
+  std::vector<ApartAnswer> answers(ops.size());
+  done = 0;
   run_silently(
-      ops.size(), run.timeout_s,
+      ops.size(), {.jobs = run.jobs, .timeout_s = run.timeout_s},
       [&](size_t i) {
         return dumped(check_aspects(
             ops[i], bench, [&](size_t aspect, const std::string& what) { at.set(i, str(aspect, " ", what)); }));
       },
-      [&](size_t i, const ApartAnswer& answer) {
-        run.progress(str(target, ", executables and errors: ", i + 1, "/", ops.size(), " ", ops[i]));
-        if (!answer.failure.empty()) {
-          const std::string stage = at.of(i);
-          const size_t aspect = stage.empty() ? 0 : std::min<size_t>(stage[0] - '0', std::size(kAspects) - 1);
-          add_to(tallies[aspect], ops[i], Verdict::failed,
-                 str(answer.failure, " in ", stage.size() > 2 ? stage.substr(2) : ops[i]));
-          return;
-        }
-        for (const Json& one : Json::parse(answer.text, nullptr, /*allow_exceptions=*/false)) {
-          const size_t aspect = one.value("aspect", size_t{0});
-          if (aspect < tallies.size())
-            add_to(tallies[aspect], ops[i], one.value("verdict", Verdict::failed), one.value("sentence", ""));
-        }
+      [&](size_t i, ApartAnswer answer) {
+        run.progress(str(target, ", executables and errors: ", ++done, "/", ops.size(), " ", ops[i]));
+        answers[i] = std::move(answer);
       });
+  std::vector<Tally> tallies(std::size(kAspects));
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (!answers[i].failure.empty()) {
+      const std::string stage = at.of(i);
+      const size_t aspect = stage.empty() ? 0 : std::min<size_t>(stage[0] - '0', std::size(kAspects) - 1);
+      add_to(tallies[aspect], ops[i], Verdict::failed,
+             str(answers[i].failure, " in ", stage.size() > 2 ? stage.substr(2) : ops[i]));
+      continue;
+    }
+    for (const Json& one : Json::parse(answers[i].text, nullptr, /*allow_exceptions=*/false)) {
+      const size_t aspect = one.value("aspect", size_t{0});
+      if (aspect < tallies.size())
+        add_to(tallies[aspect], ops[i], one.value("verdict", Verdict::failed), one.value("sentence", ""));
+    }
+  }
   for (size_t aspect = 0; aspect < tallies.size(); ++aspect)
     run.report(check_of(tallies[aspect], kAspects[aspect], target));
+}
+
+void certify_models(const Certification& run, const std::string& target) {
+  const std::string group = str(target, ", models");
+  Workbench bench(run, target);
+  const Stages stages(run.models.size());
+  run_silently(
+      run.models.size(), {.jobs = 1, .timeout_s = run.timeout_s},
+      [&](size_t i) {
+        const std::string& path = run.models[i];
+        const auto check = check_model(path, bench, [&](const std::string& what) { stages.set(i, what); });
+        return packed(check.ok() ? *check : Check{"", path, Verdict::failed, check.error().to_string()});
+      },
+      [&](size_t i, const ApartAnswer& answer) {
+        run.progress(str(group, ": ", run.models[i]));
+        run.report(unpacked(group, run.models[i], answer, stages.of(i)));
+      });
 }
 
 }  // namespace tenon::cli

@@ -1,5 +1,7 @@
 #include "certify_samples.hpp"
 
+#include "session.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -20,6 +22,7 @@ using testing::DrawnOp;
 using testing::pick;
 
 constexpr int kDraws = 8;                   // of each way to draw an operator
+constexpr int kKnown = 3;                   // of these with operands that are known when compiling
 constexpr int kTries = 4;                   // at other extents that the operator takes
 constexpr int64_t kMostElements = 1 << 14;  // of one operand
 
@@ -53,7 +56,7 @@ Result<Sample> sample_of(const Instance& one) {
   TENON_TRY(graph, graph_of(one));
   std::vector<std::string> types;
   for (size_t i = 0; i < one.operands.size(); ++i) {
-    types.push_back(one.operands[i].absent() ? "-" : str(one.operands[i].type()));
+    types.push_back(one.operands[i].absent() ? "-" : str(one.fixed[i] ? "constant " : "", one.operands[i].type()));
     if (!one.operands[i].absent() && !one.fixed[i]) sample.inputs.push_back(one.operands[i]);
   }
   std::string list;
@@ -123,6 +126,21 @@ Instance resized(Instance one, int64_t extent, std::mt19937& random) {
   return one;
 }
 
+// All operands but the first are known, as weights, bounds and numbers of models mostly are: whole, or one number of
+// each.
+Instance known(Instance one, bool numbers) {
+  for (size_t i = 1; i < one.operands.size(); ++i) {
+    if (one.operands[i].absent() || one.fixed[i]) continue;
+    one.fixed[i] = true;
+    if (numbers) one.operands[i] = Datum(stretched(one.operands[i].tensor(), {}));
+  }
+  return one;
+}
+
+bool all_fixed_but_first(const Instance& one) {
+  return std::all_of(one.fixed.begin() + !one.fixed.empty(), one.fixed.end(), [](bool fixed) { return fixed; });
+}
+
 Instance drawn(const std::string& name, const testing::DrawOp& draw, std::mt19937& random) {
   const DrawnOp made = draw(random);
   Instance one{Name(name), {}, {}, made.attributes, made.results};
@@ -165,8 +183,25 @@ std::vector<Sample> samples_of(const std::string& op) {
       for (int tries = 0; tries < kTries; ++tries)
         if (add(resized(one, extent, random))) break;
     }
+    for (int i = 0; i < kKnown; ++i) {
+      const Instance one = drawn(op, draw->second, random);
+      if (all_fixed_but_first(one)) break;
+      add(known(one, /*numbers=*/false));
+      add(known(one, /*numbers=*/true));
+    }
   }
   return out;
+}
+
+Result<Sample> sample_of_model(const std::string& path) {
+  TENON_TRY(graph, load_graph(path));
+  TENON_TRY(interpreter, Interpreter::prepare(*graph), "the reference");
+  std::vector<ValueInfo> infos;
+  for (size_t i = 0; i < graph->body().input_count(); ++i)
+    infos.push_back({graph->body().input(i)->name(), graph->body().input(i)->type()});
+  TENON_TRY(inputs, seeded_inputs(infos, ModelOptions(), /*seed=*/1));
+  TENON_TRY(expected, interpreter->run(inputs), "the reference");
+  return Sample{path, std::move(graph), std::move(inputs), std::move(expected)};
 }
 
 std::string difference_of(const std::vector<Datum>& got, const std::vector<Datum>& expected) {

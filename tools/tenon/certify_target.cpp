@@ -134,14 +134,14 @@ void certify_cases(const Certification& run, const std::string& target) {
       }
       return registry.get();
     };
-    run_cases(*cases, {.target = target, .timeout_s = run.timeout_s, .no_fallback = !fallback}, in_the_process,
-              [&](size_t i, const conformance::Outcome& outcome) {
-                run.progress(str(group, ": ", name, " ", ++done, "/", cases->size(), " ", (*cases)[i].name));
-                passed += outcome.status == conformance::Status::passed;
-                unsupported += outcome.status == conformance::Status::unsupported;
-                if (outcome.status == conformance::Status::failed)
-                  failed.push_back(str((*cases)[i].suite, "/", (*cases)[i].name, ": ", outcome.reason));
-              });
+    const CaseRun how{.target = target, .jobs = run.jobs, .timeout_s = run.timeout_s, .no_fallback = !fallback};
+    run_cases(*cases, how, in_the_process, [&](size_t i, const conformance::Outcome& outcome) {
+      run.progress(str(group, ": ", name, " ", ++done, "/", cases->size(), " ", (*cases)[i].name));
+      passed += outcome.status == conformance::Status::passed;
+      unsupported += outcome.status == conformance::Status::unsupported;
+      if (outcome.status == conformance::Status::failed)
+        failed.push_back(str((*cases)[i].suite, "/", (*cases)[i].name, ": ", outcome.reason));
+    });
     const std::string counts = str(passed, " passed, ", failed.size(), " failed, ", unsupported, " unsupported");
     run.report({group, name, failed.empty() ? Verdict::passed : Verdict::failed,
                 failed.empty() ? counts

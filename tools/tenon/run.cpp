@@ -126,6 +126,9 @@ Result<Shadow> open_shadow(const RunCommand& command, const std::vector<Preparat
     return error(Code::invalid_argument, "--shadow '", command.shadow,
                  "' should be TARGET:PERCENT%, such as reference:1%");
   }
+  if (CompiledModel::is_artefact(command.model.model))
+    return error(Code::invalid_argument, "'", command.model.model,
+                 "' is a compiled artefact, and nothing else runs what it holds; leave out --shadow, or name the model");
   ModelOptions options = command.model;
   options.targets = {command.shadow.substr(0, colon)};
   if (preparations.empty()) {

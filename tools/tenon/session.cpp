@@ -131,7 +131,10 @@ Result<void> write_text(const std::string& file, const std::string& text) {
 
 void ModelOptions::add_to(CLI::App& command) {
   command.add_option("MODEL", model, "An ONNX model, text IR (.tir) or a compiled artefact")->required();
-  command.add_option("--target", targets, "Targets in order of preference: names, YAML files, or auto")
+  command
+      .add_option("--target", targets,
+                  "Targets in order of preference: names, YAML files, or auto; of an artefact: what describes its "
+                  "targets instead of what it was compiled with")
       ->delimiter(',')
       ->capture_default_str();
   command.add_option("--threads", threads, "Threads for host work; 0: all the process may use")
@@ -182,11 +185,17 @@ Result<std::unique_ptr<CompiledModel>> ModelOptions::load(Session& session,
                                                           std::vector<Preparation>* preparations) const {
   TENON_TRY(registry, session.usable_registry());
   if (CompiledModel::is_artefact(model)) {
-    if (targets != ModelOptions().targets || no_fallback || min_coverage > 0 || !layouts.texts.empty())
+    if (no_fallback || min_coverage > 0 || !layouts.texts.empty())
       return error(Code::invalid_argument, "'", model,
-                   "' is a compiled artefact: its targets and layouts stand; leave "
-                   "out --target, --no-fallback, --min-coverage, --layout and --shadow, or name the model");
-    return CompiledModel::load(model, *registry);
+                   "' is a compiled artefact: its targets and layouts stand; leave out --no-fallback, --min-coverage "
+                   "and --layout, or name the model");
+    std::vector<TargetDescription> described;
+    for (const std::string& target : targets) {
+      if (target == "auto") continue;
+      TENON_TRY(description, registry->describe(target));
+      described.push_back(std::move(description));
+    }
+    return CompiledModel::load(model, *registry, described);
   }
   TENON_TRY(options, compile_options());
   options.preparations = preparations;

@@ -3,6 +3,14 @@
 #include "session.hpp"
 
 namespace tenon::cli {
+namespace {
+
+Result<void> opens(TargetRegistry& registry, const TargetDescription& description) {
+  TENON_OK(registry.open(description));
+  return {};
+}
+
+}  // namespace
 
 void add_target(CLI::App& app, Session& session, int& exit_code) {
   auto* command = app.add_subcommand("target", "Work with target descriptions");
@@ -12,8 +20,13 @@ void add_target(CLI::App& app, Session& session, int& exit_code) {
   check->add_option("FILE", *file, "The YAML file")->required();
   Session::add_json(*check, session);
   check->callback([&session, &exit_code, file] {
+    const auto registry = session.usable_registry();
+    if (!registry.ok()) {
+      exit_code = session.fail(registry.error());
+      return;
+    }
     const auto description = load_target(*file);
-    const auto checked = description.ok() ? session.registry().check(*description) : description.error();
+    const auto checked = description.ok() ? (*registry)->check(*description) : description.error();
     // It may be written for a plugin that is elsewhere.
     const auto is_of_plugin = [](Code code) { return code == Code::not_found || code == Code::plugin; };
     const bool no_plugin = description.ok() && !checked.ok() && is_of_plugin(checked.error().code());
@@ -21,12 +34,24 @@ void add_target(CLI::App& app, Session& session, int& exit_code) {
       exit_code = session.fail(checked.error());
       return;
     }
+    // What only its plugin can tell. A device that is not here says nothing about the file.
+    const auto opened = no_plugin ? Result<void>(checked.error()) : opens(**registry, *description);
+    const bool says_wrong =
+        !opened.ok() && (opened.error().code() == Code::invalid_argument || opened.error().code() == Code::parse);
+    if (!no_plugin && says_wrong) {
+      exit_code = session.fail(opened.error());
+      return;
+    }
     session.say(str(*file, ": target '", description->name, "' of plugin '", description->plugin, "' is sound"));
-    if (no_plugin) session.say(str("  names of operators are not checked: ", checked.error().message()));
+    if (no_plugin)
+      session.say(str("  names of operators are not checked: ", checked.error().message()));
+    else if (!opened.ok())
+      session.say(str("  what its plugin makes of it is not checked: ", opened.error().message()));
     session.result({{"file", *file},
                     {"name", description->name},
                     {"plugin", description->plugin},
-                    {"operators_checked", !no_plugin}});
+                    {"operators_checked", !no_plugin},
+                    {"opened", opened.ok()}});
     exit_code = kDone;
   });
 }

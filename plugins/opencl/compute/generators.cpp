@@ -39,12 +39,14 @@ Result<ComputeKernel> make_eye_like(const KernelRequest& request, const ComputeT
   const ElementType work = work_type_of(request.results[0].element());
   ComputeSource source(request, target);
   source.store("Y", 0, work);
+  source.define("W", scalar_name(work));
   source.define("K", str("((long)", request.op.attr<int64_t>("k", 0), ")"));
-  return source.kernel("    const long row = item / n[1], column = item % n[1];\n    Y(item, K == column - row);\n",
-                       [](const CallShapes& shapes) -> Result<ComputeLaunch> {
-                         const Dims& y = shapes.results[0];
-                         return ComputeLaunch{{y[0], y[1]}, y[0] * y[1]};
-                       });
+  return source.kernel(
+      "    const long row = item / n[1], column = item % n[1];\n    Y(item, (W)(K == column - row));\n",
+      [](const CallShapes& shapes) -> Result<ComputeLaunch> {
+        const Dims& y = shapes.results[0];
+        return ComputeLaunch{{y[0], y[1]}, y[0] * y[1]};
+      });
 }
 
 // Integers wrap around; floats are one product and one sum of doubles away from `start`.

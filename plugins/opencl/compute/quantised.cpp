@@ -82,8 +82,8 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
   source.load_optional("X_ZERO", ports.x_zero, kI32, "0");
   source.load_optional("W_ZERO", ports.w_zero, kI32, "0");
   const auto one_of_all = [&](size_t operand) {
-    return !request.passes(operand) || request.operands[operand].shape() == Shape{} ||
-           request.operands[operand].shape() == Shape{1};
+    const Shape& shape = request.operands[operand].shape();
+    return !request.passes(operand) || shape == Shape(Dims{}) || shape == Shape{1};
   };
   source.define("W_PARAMETER(output)", one_of_all(ports.w_zero) ? "0" : "(output)");
   if (ports.bias)

@@ -1,5 +1,6 @@
 #include <tenon/compile/compile.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -22,6 +23,10 @@ Result<std::unique_ptr<CompiledModel>> compile(std::unique_ptr<Graph> graph, Tar
     return {};
   };
   TENON_TRY(walked, walk.run(std::move(graph), -1, build));
+  for (size_t t = 0; t < walk.backends().size(); ++t)
+    if (std::ranges::find(parts.segments, walk.backends()[t]->name(), &CompiledModel::Segment::target) !=
+        parts.segments.end())
+      parts.targets.push_back(walk.descriptions()[t]);
   parts.name = std::move(walked.name);
   parts.inputs = std::move(walked.inputs);
   parts.outputs = std::move(walked.outputs);

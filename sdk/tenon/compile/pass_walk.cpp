@@ -16,24 +16,6 @@ namespace {
 
 using Backends = std::vector<std::unique_ptr<TargetBackend>>;
 
-// The wanted targets in order, then the reference to take what they leave.
-Result<Backends> open_targets(TargetRegistry& registry, const CompileOptions& options) {
-  Backends backends;
-  const auto open = [&](const std::string& wanted) -> Result<void> {
-    TENON_TRY(backend, registry.open(wanted), "opening target '", wanted, "'");
-    const bool twice = std::any_of(backends.begin(), backends.end(),
-                                   [&](const auto& other) { return other->name() == backend->name(); });
-    if (!twice) backends.push_back(std::move(backend));
-    return {};
-  };
-  if (options.targets.empty()) return error(Code::invalid_argument, "no target is given to compile for");
-  for (const std::string& target : options.targets) {
-    TENON_OK(open(target == "auto" ? registry.best_target() : target));
-  }
-  if (!options.no_fallback) TENON_OK(open("reference"));
-  return backends;
-}
-
 // By name: text and names of dims, which may be empty.
 using Layouts = std::map<std::string, std::pair<std::string, std::string>>;
 
@@ -232,8 +214,25 @@ class PassWalk::Run {
 };
 
 Result<PassWalk> PassWalk::open(TargetRegistry& registry, CompileOptions options) {
-  TENON_TRY(backends, open_targets(registry, options));
-  return PassWalk(std::move(backends), std::move(options));
+  PassWalk walk(std::move(options));
+  TENON_OK(walk.open_targets(registry));
+  return walk;
+}
+
+Result<void> PassWalk::open_targets(TargetRegistry& registry) {
+  const auto open = [&](const std::string& wanted) -> Result<void> {
+    TENON_TRY(description, registry.describe(wanted), "opening target '", wanted, "'");
+    TENON_TRY(backend, registry.open(description), "opening target '", wanted, "'");
+    const bool twice =
+        std::ranges::any_of(backends_, [&](const auto& other) { return other->name() == backend->name(); });
+    if (twice) return {};
+    backends_.push_back(std::move(backend));
+    descriptions_.push_back(std::move(description));
+    return {};
+  };
+  if (options_.targets.empty()) return error(Code::invalid_argument, "no target is given to compile for");
+  for (const std::string& target : options_.targets) TENON_OK(open(target == "auto" ? registry.best_target() : target));
+  return options_.no_fallback ? Result<void>() : open("reference");
 }
 
 Result<WalkedGraph> PassWalk::run(std::unique_ptr<Graph> graph, int64_t limit, const Finished& finished) const {

@@ -40,6 +40,8 @@ class TENON_API PassWalk {
 
   // In order of preference; GraphPart::target is an index here.
   const std::vector<std::unique_ptr<TargetBackend>>& backends() const { return backends_; }
+  // What each was opened with; the backend may have filled it in.
+  const std::vector<TargetDescription>& descriptions() const { return descriptions_; }
 
   // `limit` steps, all when negative. `finished` receives each part once all its phases are through, before those of
   // the next part begin, and may take the part's graph; it is not called for parts that a limit cuts off.
@@ -48,9 +50,11 @@ class TENON_API PassWalk {
 
  private:
   class Run;
-  PassWalk(std::vector<std::unique_ptr<TargetBackend>> backends, CompileOptions options)
-      : backends_(std::move(backends)), options_(std::move(options)) {}
+  explicit PassWalk(CompileOptions options) : options_(std::move(options)) {}
+  // The wanted targets in order, then the reference to take what they leave.
+  Result<void> open_targets(TargetRegistry& registry);
   std::vector<std::unique_ptr<TargetBackend>> backends_;
+  std::vector<TargetDescription> descriptions_;
   CompileOptions options_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/signature_internal.hpp>
+#include <tenon/support/caught.hpp>
 
 namespace tenon {
 
@@ -37,7 +38,7 @@ Result<std::vector<Type>> infer_types(const InferContext& context) {
   if (!def) return error(Code::not_found, "no operator '", op.name(), "' is defined; load the plugin that brings it");
   if (!def->infer_fn()) return error(Code::internal, "operator '", op.name(), "' has no shape rule");
   TENON_OK(signature::check(op, *def));  // rules rely on it
-  TENON_TRY(types, def->infer_fn()(context), "the shape rule of ", op.describe());
+  TENON_TRY(types, caught([&] { return def->infer_fn()(context); }, "the rule"), "the shape rule of ", op.describe());
   if (types.size() < op.result_count()) {
     return error(Code::internal, "the shape rule of ", op.describe(), " gives ", types.size(), " types for ",
                  op.result_count(), " results");
@@ -69,7 +70,7 @@ Result<std::vector<Type>> infer_types(const Op& op) {
   if (types.ok() || !op.def() || !op.def()->infer_fn() || !may_be_left_out(op)) return types;
   TENON_OK(signature::check(op, *op.def()));
   TENON_OK(signature::check_type_vars(op, *op.def()));
-  if (op.def()->verify_fn()) TENON_OK(op.def()->verify_fn()(op));
+  if (const VerifyFn& verify = op.def()->verify_fn()) TENON_OK(caught([&] { return verify(op); }, "its verifier"));
   if (auto open = signature::open_result_types(op, *op.def())) return *std::move(open);
   return types;
 }

@@ -8,6 +8,7 @@
 #include <tenon/ir/op_def.hpp>
 #include <tenon/ir/signature_internal.hpp>
 #include <tenon/ir/value_layout.hpp>
+#include <tenon/support/caught.hpp>
 #include <tenon/tensor/tensor.hpp>
 
 namespace tenon {
@@ -51,7 +52,7 @@ Result<void> check_op(const Op& op, const VerifyOptions& options) {
   }
   TENON_OK(signature::check(op, *def));
   TENON_OK(signature::check_type_vars(op, *def));
-  if (def->verify_fn()) TENON_OK(def->verify_fn()(op), op.describe());
+  if (def->verify_fn()) TENON_OK(caught([&] { return def->verify_fn()(op); }, "its verifier"), op.describe());
   return check_shape_rule(op, *def);
 }
 

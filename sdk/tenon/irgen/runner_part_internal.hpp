@@ -13,6 +13,7 @@
 #include <tenon/irgen/graph_runner.hpp>
 #include <tenon/irgen/program_cache.hpp>
 #include <tenon/reference/interpreter.hpp>
+#include <tenon/support/caught.hpp>
 
 namespace tenon::irgen::detail {
 
@@ -25,13 +26,7 @@ struct PartRun {
 // `body`, a run, with what kernels and evaluators throw as errors.
 template <class Body>
 Result<void> caught(const Body& body) {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return error(Code::resource_exhausted, "the heap is exhausted");
-  } catch (const std::exception& thrown) {
-    return error(Code::internal, "an evaluator threw: ", thrown.what());
-  }
+  return tenon::caught(body, "an evaluator");
 }
 
 // What all parts are made from.

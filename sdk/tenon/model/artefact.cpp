@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -11,11 +12,13 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/model/compiled_model.hpp>
+#include <tenon/model/manifest_internal.hpp>
 #include <tenon/support/hash.hpp>
+#include <tenon/target/load.hpp>
 
 // The file: magic | format version u64 | manifest bytes u64 | hash of all that follows u64 | manifest (JSON) | blobs.
-// The manifest names inputs, outputs, slots and segments; `blob` entries are [offset, bytes] in the file, aligned to
-// 64.
+// The manifest names inputs, outputs, slots, segments and targets, these by the texts of their files; `blob` entries
+// are [offset, bytes] in the file, aligned to 64.
 
 namespace tenon {
 namespace {
@@ -26,6 +29,7 @@ constexpr size_t kHeaderBytes = 32;
 constexpr size_t kAlign = 64;
 
 using Json = nlohmann::json;
+using detail::ManifestField;
 
 size_t aligned(size_t offset) { return (offset + kAlign - 1) / kAlign * kAlign; }
 
@@ -35,11 +39,11 @@ Json describe(const std::vector<ValueInfo>& values) {
   return out;
 }
 
-Result<std::vector<ValueInfo>> read_values(const Json& json) {
+Result<std::vector<ValueInfo>> read_values(const ManifestField& values) {
   std::vector<ValueInfo> out;
-  for (const Json& entry : json) {
-    TENON_TRY(type, parse_type(entry.at("type").get<std::string>()));
-    out.push_back({entry.at("name").get<std::string>(), std::move(type)});
+  for (const ManifestField& entry : values.entries()) {
+    TENON_TRY(type, parse_type(entry.at("type").text()), "'", entry.way(), ".type'");
+    out.push_back({entry.at("name").text(), std::move(type)});
   }
   return out;
 }
@@ -57,18 +61,28 @@ Json describe(const LayoutReport& report) {
           {"proven", report.proven}};
 }
 
-LayoutReport read_report(const Json& json) {
+LayoutReport read_report(const ManifestField& json) {
   LayoutReport report;
-  for (const Json& step : json.at("steps")) {
-    report.steps.push_back({static_cast<LayoutStep::Kind>(std::clamp(step.at(0).get<int>(), 0, 2)),
-                            step.at(1).get<std::string>(), step.at(2).get<std::string>(), step.at(3).get<std::string>(),
-                            step.at(4).get<int64_t>(), step.at(5).get<double>(),
-                            step.at(6).get<std::vector<std::string>>()});
+  for (const ManifestField& step : json.at("steps").entries()) {
+    report.steps.push_back({static_cast<LayoutStep::Kind>(std::clamp<int64_t>(step.at(0).whole(), 0, 2)),
+                            step.at(1).text(), step.at(2).text(), step.at(3).text(), step.at(4).whole(),
+                            step.at(5).number(), step.at(6).texts()});
   }
-  report.cost = json.at("cost").get<double>();
-  report.kernel_cost = json.at("kernel_cost").get<double>();
-  report.lower_bound = json.at("lower_bound").get<double>();
-  report.proven = json.at("proven").get<bool>();
+  report.cost = json.at("cost").number();
+  report.kernel_cost = json.at("kernel_cost").number();
+  report.lower_bound = json.at("lower_bound").number();
+  report.proven = json.at("proven").flag();
+  return report;
+}
+
+PlacementReport read_placement(const ManifestField& entries) {
+  PlacementReport report;
+  for (const ManifestField& entry : entries.entries()) {
+    std::vector<std::pair<std::string, std::string>> refusals;
+    for (const ManifestField& refusal : entry.at(3).entries())
+      refusals.emplace_back(refusal.at(0).text(), refusal.at(1).text());
+    report.entries.push_back({entry.at(0).text(), entry.at(1).text(), entry.at(2).text(), std::move(refusals)});
+  }
   return report;
 }
 
@@ -158,6 +172,8 @@ Result<void> CompiledModel::save(const std::string& path) const {
                                     {"outputs", segment.outputs},
                                     {"blob", add_blob(std::move(bytes))}});
   }
+  manifest["targets"] = Json::array();
+  for (const TargetDescription& target : model.targets) manifest["targets"].push_back(to_yaml(target));
   manifest["placement"] = Json::array();
   for (const auto& entry : model.placement.entries) {
     manifest["placement"].push_back({entry.op, entry.label, entry.target, entry.refusals});
@@ -202,7 +218,149 @@ bool CompiledModel::is_artefact(const std::string& path) {
   return file.gcount() == sizeof magic && std::memcmp(magic, kMagic, sizeof magic) == 0;
 }
 
-Result<std::unique_ptr<CompiledModel>> CompiledModel::load(const std::string& path, TargetRegistry& registry) {
+namespace {
+
+// The targets of one artefact, opened as its parts need them.
+class ArtefactTargets {
+ public:
+  ArtefactTargets(TargetRegistry& registry, std::span<const TargetDescription> given)
+      : registry_(registry), given_(given) {}
+
+  // What the artefact says of its targets. Older ones say nothing.
+  Result<void> read(const ManifestField& targets, const std::string& path) {
+    for (const ManifestField& entry : targets.entries()) {
+      TENON_TRY(description, parse_target(entry.text(), str(path, " (", entry.way(), ")")));
+      carried_.push_back(std::move(description));
+    }
+    return {};
+  }
+
+  Result<TargetBackend*> open(const std::string& name) {
+    if (const auto known = opened_.find(name); known != opened_.end()) return known->second.backend.get();
+    TENON_TRY(description, describe(name));
+    TENON_TRY(backend, registry_.open(description));
+    Opened& made = opened_[name] = {std::move(description), std::move(backend)};
+    return made.backend.get();
+  }
+
+  // Descriptions of those that were opened.
+  std::vector<TargetDescription> used() const {
+    std::vector<TargetDescription> out;
+    for (const auto& [name, target] : opened_) out.push_back(target.description);
+    return out;
+  }
+
+  // Whoever describes a target wants it used.
+  Result<void> check_given() const {
+    for (const TargetDescription& given : given_) {
+      if (opened_.contains(given.name)) continue;
+      std::vector<std::string> names;
+      for (const auto& [name, target] : opened_) names.push_back(name);
+      return error(Code::invalid_argument, "nothing of it is compiled for target '", given.name, "', only for ", names,
+                   "; compile the model for another");
+    }
+    return {};
+  }
+
+ private:
+  struct Opened {
+    TargetDescription description;
+    std::unique_ptr<TargetBackend> backend;
+  };
+
+  // As the caller says, else as the artefact does, else as files that are installed do.
+  Result<TargetDescription> describe(const std::string& name) {
+    constexpr std::string_view kRemedy = "--target FILE.yaml, or `targets` of CompiledModel::load";
+    const auto given = std::ranges::find(given_, name, &TargetDescription::name);
+    if (given != given_.end()) return *given;
+    const auto carried = std::ranges::find(carried_, name, &TargetDescription::name);
+    if (carried == carried_.end()) {
+      auto found = registry_.describe(name);
+      if (found.ok() || found.error().code() != Code::not_found) return found;
+      return error(Code::not_found, found.error().message(), "; give the file that it was compiled with: ", kRemedy);
+    }
+    if (carried->driver.find('/') == std::string::npos) return *carried;
+    return error(Code::invalid_argument, "target '", name, "' was compiled for with the driver '", carried->driver,
+                 "', and which library is loaded here no artefact decides; give the target's file: ", kRemedy);
+  }
+
+  TargetRegistry& registry_;
+  std::span<const TargetDescription> given_;
+  std::vector<TargetDescription> carried_;
+  std::map<std::string, Opened> opened_;
+};
+
+// All that the manifest names, from the file behind it.
+class ArtefactReader {
+ public:
+  using Parts = CompiledModel::Parts;
+
+  ArtefactReader(std::shared_ptr<Mapping> mapping, size_t blobs_at, ArtefactTargets& targets)
+      : mapping_(std::move(mapping)), blobs_at_(blobs_at), targets_(targets) {}
+
+  Result<Parts> read(const ManifestField& manifest, const std::string& path) {
+    Parts parts;
+    parts.name = manifest.at("name").text();
+    parts.slots = manifest.at("slots").count();
+    // Slots beyond what the segments and constants could fill would only be memory asked for in vain.
+    if (parts.slots > mapping_->bytes) return error(Code::parse, "it claims ", parts.slots, " values");
+    parts.output_slots = manifest.at("output_slots").counts();
+    TENON_TRY(inputs, read_values(manifest.at("inputs")));
+    TENON_TRY(outputs, read_values(manifest.at("outputs")));
+    parts.inputs = std::move(inputs);
+    parts.outputs = std::move(outputs);
+    for (const ManifestField& entry : manifest.at("constants").entries()) {
+      TENON_TRY(tensor, constant(entry), "'", entry.way(), "'");
+      parts.constants.emplace_back(entry.at("slot").count(), std::move(tensor));
+    }
+    if (manifest.has("targets")) TENON_OK(targets_.read(manifest.at("targets"), path));
+    for (const ManifestField& entry : manifest.at("segments").entries()) {
+      TENON_TRY(part, segment(entry), "'", entry.way(), "'");
+      parts.segments.push_back(std::move(part));
+    }
+    parts.targets = targets_.used();
+    parts.placement = read_placement(manifest.at("placement"));
+    if (manifest.has("layouts")) parts.layouts = read_report(manifest.at("layouts"));
+    return parts;
+  }
+
+ private:
+  // A tensor of numbers.
+  Result<Tensor> constant(const ManifestField& entry) const {
+    TENON_TRY(type, parse_type(entry.at("type").text()));
+    const auto dims = type.is_tensor() ? type.shape().static_dims() : std::nullopt;
+    if (!dims || type.element().is_string())
+      return error(Code::parse, "a constant is ", type, ", no numbers of a static shape");
+    TENON_TRY(bytes, blob(entry.at("blob")));
+    return Tensor::share(type.element(), *dims, mapping_, bytes.data(), bytes.size());
+  }
+
+  Result<CompiledModel::Segment> segment(const ManifestField& entry) {
+    CompiledModel::Segment out{entry.at("target").text(), nullptr, entry.at("inputs").counts(),
+                               entry.at("outputs").counts()};
+    TENON_TRY(backend, targets_.open(out.target));
+    TENON_TRY(bytes, blob(entry.at("blob")));
+    TENON_TRY(executable, backend->load(bytes, mapping_), "target '", out.target, "'");
+    out.executable = std::move(executable);
+    return out;
+  }
+
+  Result<std::span<std::byte>> blob(const ManifestField& place) const {
+    const uint64_t offset = place.at(0).count(), bytes = place.at(1).count(), most = mapping_->bytes;
+    if (blobs_at_ > most || offset > most - blobs_at_ || bytes > most - blobs_at_ - offset)
+      return error(Code::parse, "'", place.way(), "' reaches beyond the end of the file, which has ", most, " bytes");
+    return std::span<std::byte>(mapping_->data + blobs_at_ + offset, bytes);
+  }
+
+  std::shared_ptr<Mapping> mapping_;
+  size_t blobs_at_;
+  ArtefactTargets& targets_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CompiledModel>> CompiledModel::load(const std::string& path, TargetRegistry& registry,
+                                                           std::span<const TargetDescription> targets) {
   TENON_TRY(mapping, map_file(path));
   const auto damaged = [&](const auto&... what) { return error(Code::parse, "artefact '", path, "': ", what...); };
   if (std::memcmp(mapping->data, kMagic, sizeof kMagic) != 0) return damaged("it does not begin like one");
@@ -213,56 +371,23 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::load(const std::string& pa
   if (manifest_bytes > body.size()) return damaged("it is cut off: ", mapping->bytes, " bytes");
   if (hash_bytes(body) != read_u64(mapping->data + 24))
     return damaged("its content does not match its hash; it is cut off or changed");
-  const size_t blobs_at = aligned(kHeaderBytes + manifest_bytes);
 
+  const auto not_ours = [&](const auto&... what) {
+    return damaged("its manifest, bytes ", kHeaderBytes, " to ", kHeaderBytes + manifest_bytes,
+                   " of the file, is not what this Tenon writes: ", what..., "; compile the model again");
+  };
+  ArtefactTargets used(registry, targets);
   try {
-    const Json manifest = Json::parse(reinterpret_cast<const char*>(body.data()),
-                                      reinterpret_cast<const char*>(body.data()) + manifest_bytes);
-    const auto blob = [&](const Json& place) -> Result<std::span<std::byte>> {
-      const uint64_t offset = place.at(0).get<uint64_t>(), bytes = place.at(1).get<uint64_t>();
-      if (blobs_at > mapping->bytes || offset > mapping->bytes - blobs_at ||
-          bytes > mapping->bytes - blobs_at - offset) {
-        return damaged("a part reaches beyond the end");
-      }
-      return std::span<std::byte>(mapping->data + blobs_at + offset, bytes);
-    };
-    Parts parts;
-    parts.name = manifest.at("name").get<std::string>();
-    parts.slots = manifest.at("slots").get<size_t>();
-    // Slots beyond what the segments and constants could fill would only be memory asked for in vain.
-    if (parts.slots > mapping->bytes) return damaged("it claims ", parts.slots, " values");
-    parts.output_slots = manifest.at("output_slots").get<std::vector<size_t>>();
-    TENON_TRY(inputs, read_values(manifest.at("inputs")));
-    TENON_TRY(outputs, read_values(manifest.at("outputs")));
-    parts.inputs = std::move(inputs);
-    parts.outputs = std::move(outputs);
-    for (const Json& entry : manifest.at("constants")) {
-      TENON_TRY(type, parse_type(entry.at("type").get<std::string>()));
-      const auto dims = type.is_tensor() ? type.shape().static_dims() : std::nullopt;
-      if (!dims || type.element().is_string()) return damaged("a constant is ", type, ", no numbers of a static shape");
-      TENON_TRY(bytes, blob(entry.at("blob")));
-      TENON_TRY(tensor, Tensor::share(type.element(), *dims, mapping, bytes.data(), bytes.size()), "artefact '", path,
-                "'");
-      parts.constants.emplace_back(entry.at("slot").get<size_t>(), std::move(tensor));
-    }
-    for (const Json& entry : manifest.at("segments")) {
-      Segment segment{entry.at("target").get<std::string>(), nullptr, entry.at("inputs").get<std::vector<size_t>>(),
-                      entry.at("outputs").get<std::vector<size_t>>()};
-      TENON_TRY(backend, registry.open(segment.target), "artefact '", path, "'");
-      TENON_TRY(bytes, blob(entry.at("blob")));
-      TENON_TRY(executable, backend->load(bytes, mapping), "artefact '", path, "', target '", segment.target, "'");
-      segment.executable = std::move(executable);
-      parts.segments.push_back(std::move(segment));
-    }
-    for (const Json& entry : manifest.at("placement")) {
-      parts.placement.entries.push_back({entry.at(0).get<std::string>(), entry.at(1).get<std::string>(),
-                                         entry.at(2).get<std::string>(),
-                                         entry.at(3).get<std::vector<std::pair<std::string, std::string>>>()});
-    }
-    if (manifest.contains("layouts")) parts.layouts = read_report(manifest.at("layouts"));
+    const auto* text = reinterpret_cast<const char*>(body.data());
+    const Json manifest = Json::parse(text, text + manifest_bytes);
+    ArtefactReader reader(mapping, aligned(kHeaderBytes + manifest_bytes), used);
+    TENON_TRY(parts, reader.read(ManifestField(manifest, ""), path), "artefact '", path, "'");
+    TENON_OK(used.check_given(), "artefact '", path, "'");
     return assemble(std::move(parts));
-  } catch (const Json::exception& thrown) {
-    return damaged(thrown.what());
+  } catch (const Json::parse_error& thrown) {
+    return not_ours("no JSON at byte ", kHeaderBytes + thrown.byte);
+  } catch (const detail::ManifestFault& fault) {
+    return not_ours(fault.what);
   }
 }
 

@@ -1,9 +1,7 @@
 #include <algorithm>
-#include <map>
 
 #include <tenon/model/compiled_model_internal.hpp>
 #include <tenon/model/model_run_internal.hpp>
-#include <tenon/tensor/declared.hpp>
 
 namespace tenon {
 
@@ -47,10 +45,7 @@ Result<void> CompiledModel::Impl::check_given(std::span<const Datum> inputs, siz
   if (outputs != parts.outputs.size())
     return error(Code::invalid_argument, "model '", parts.name, "' has ", parts.outputs.size(), " outputs, places for ",
                  outputs, " are given");
-  if (plan.unread.empty()) return {};
-  std::map<std::string, int64_t> symbols;
-  for (const size_t i : plan.unread)
-    TENON_OK(check_input(parts.inputs[i].name, parts.inputs[i].type, inputs[i], symbols), "model '", parts.name, "'");
+  if (plan.input_check) TENON_OK(plan.input_check->inputs(inputs), "model '", parts.name, "'");
   return {};
 }
 

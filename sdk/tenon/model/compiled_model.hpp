@@ -46,6 +46,7 @@ class TENON_API CompiledModel {
     size_t slots = 0;
     std::vector<std::pair<size_t, Tensor>> constants;  // slots known beforehand
     std::vector<Segment> segments;
+    std::vector<TargetDescription> targets;  // of segments, as they were compiled for
     std::vector<size_t> output_slots;
     PlacementReport placement;
     LayoutReport layouts;  // of all segments
@@ -80,9 +81,14 @@ class TENON_API CompiledModel {
   // The same in the background. The model must outlive the future; inputs are shared, not copied.
   std::future<Result<std::vector<Datum>>> run_async(std::vector<Datum> inputs, RunOptions options = {}) const;
 
-  // Artefacts: one file with every segment's compiled form. Code::unsupported names the target that has none.
+  // Artefacts: one file with every segment's compiled form, and the description of its target, so that none has to be
+  // installed where it runs. Code::unsupported names the target that has none.
   Result<void> save(const std::string& path) const;
-  static Result<std::unique_ptr<CompiledModel>> load(const std::string& path, TargetRegistry& registry);
+  // `targets` describe targets of the artefact anew, such as one whose driver lies elsewhere here; one that it has
+  // nothing for is an error. A driver that is the path of a library is taken from there alone: an artefact says nothing
+  // about which code is loaded.
+  static Result<std::unique_ptr<CompiledModel>> load(const std::string& path, TargetRegistry& registry,
+                                                     std::span<const TargetDescription> targets = {});
   // Does the file begin like an artefact?
   static bool is_artefact(const std::string& path);
 

@@ -17,7 +17,7 @@ struct CompiledModel::Impl {
   detail::SpareOutputs spare;
 
   size_t own_bytes(size_t segment, size_t bytes) const;
-  // One for each input and output; and inputs that no segment reads, as they are declared: segments check theirs.
+  // One for each input and output, and of inputs what segments do not check.
   Result<void> check_given(std::span<const Datum> inputs, size_t outputs) const;
   // Of what has been checked.
   Result<void> run(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options);

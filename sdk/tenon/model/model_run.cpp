@@ -12,7 +12,7 @@ Result<void> ModelRun::run() {
     if (plan_.steps[s].at_once)
       TENON_OK(run_at_once(s), "target '", segment.target, "'");
     else
-      TENON_OK(run_on_stream(segment, *state_.streams[plan_.steps[s].stream]), "target '", segment.target, "'");
+      TENON_OK(run_on_stream(s, *state_.streams[plan_.steps[s].stream]), "target '", segment.target, "'");
     end_step(s);
   }
   return finish_outputs();
@@ -31,11 +31,15 @@ Result<void> ModelRun::run_at_once(size_t number) {
   RunOptions options = options_;
   options.arena = state_.arena_of(number);
   TENON_OK(plan_.steps[number].at_once->run(state_.arguments, state_.results, options));
-  for (size_t i = 0; i < segment.outputs.size(); ++i) state_.values[segment.outputs[i]] = state_.results[i];
+  for (size_t i = 0; i < segment.outputs.size(); ++i) {
+    TENON_OK(plan_.made_checks[number].output(i, *state_.results[i]));
+    state_.values[segment.outputs[i]] = state_.results[i];
+  }
   return {};
 }
 
-Result<void> ModelRun::run_on_stream(const Segment& segment, Stream& stream) {
+Result<void> ModelRun::run_on_stream(size_t number, Stream& stream) {
+  const Segment& segment = parts_.segments[number];
   std::vector<RunValue> arguments, results(segment.outputs.size());
   for (const size_t slot : segment.inputs) {
     TENON_TRY(value, bring(slot, stream), "moving '", segment.executable->inputs()[arguments.size()].name, "'");
@@ -47,18 +51,19 @@ Result<void> ModelRun::run_on_stream(const Segment& segment, Stream& stream) {
   // Host results are read right away by the next segment; device results wait on their stream.
   if (host) TENON_OK(done->wait());
   for (size_t i = 0; i < results.size(); ++i) {
-    const size_t number = segment.outputs[i];
-    Slot& slot = state_.slots[number];
-    state_.values[number] = nullptr;
+    TENON_OK(plan_.made_checks[number].output(i, results[i]));
+    const size_t output = segment.outputs[i];
+    Slot& slot = state_.slots[output];
+    state_.values[output] = nullptr;
     slot.device = {};
     slot.ready = done;
     if (results[i].on_device()) {
       slot.device = std::move(results[i].device);
       continue;
     }
-    Datum& place = place_of(number);
+    Datum& place = place_of(output);
     place = std::move(results[i].host);
-    state_.values[number] = &place;
+    state_.values[output] = &place;
   }
   return {};
 }

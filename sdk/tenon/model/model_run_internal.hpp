@@ -18,7 +18,7 @@ class ModelRun {
   using Segment = CompiledModel::Segment;
 
   Result<void> run_at_once(size_t number);
-  Result<void> run_on_stream(const Segment& segment, Stream& stream);
+  Result<void> run_on_stream(size_t number, Stream& stream);
   // Where the value of a slot is made: in the slot, or where the caller wants the output that it is.
   Datum& place_of(size_t slot);
   // The value on the host, fetched when only a device has it.

@@ -32,6 +32,7 @@ Result<RunPlan> RunPlan::of(const Parts& parts) {
   if (!fit_together(parts)) return error(Code::parse, "the parts of model '", parts.name, "' do not fit together");
   RunPlan plan;
   TENON_OK(plan.check_and_live(parts));
+  plan.find_checks(parts);
   plan.find_outputs(parts);
   plan.find_steps(parts);
   plan.find_passed(parts);
@@ -53,11 +54,21 @@ Result<void> RunPlan::check_and_live(const Parts& parts) {
     }
     for (const size_t slot : parts.segments[s].outputs) filled[slot] = true, made_[slot] = last_[slot] = s;
   }
-  for (size_t i = 0; i < parts.inputs.size(); ++i)
-    if (last_[i] == SIZE_MAX) unread.push_back(i);
   for (const size_t slot : parts.output_slots) sound = sound && filled[slot], last_[slot] = SIZE_MAX;
   if (sound) return {};
   return error(Code::parse, "model '", parts.name, "' reads a value that no segment makes");
+}
+
+void RunPlan::find_checks(const Parts& parts) {
+  for (const CompiledModel::Segment& segment : parts.segments) made_checks.emplace_back(segment.executable->outputs());
+  std::vector<bool> read(parts.slots, false);
+  for (const CompiledModel::Segment& segment : parts.segments)
+    for (const size_t slot : segment.inputs) read[slot] = true;
+  const auto has_symbols = [](const ValueInfo& input) { return !known_type(input.type); };
+  const bool all_read = std::all_of(read.begin(), read.begin() + static_cast<ptrdiff_t>(parts.inputs.size()),
+                                    [](bool is_read) { return is_read; });
+  const bool apart = parts.segments.size() > 1 && std::ranges::any_of(parts.inputs, has_symbols);
+  if (!all_read || apart) input_check.emplace(parts.inputs);
 }
 
 // Of outputs that share a slot, the last one is the value itself.

@@ -6,6 +6,7 @@
 
 #include <tenon/model/compiled_model.hpp>
 #include <tenon/runtime/host_run.hpp>
+#include <tenon/runtime/value_check.hpp>
 #include <tenon/runtime/value_plan.hpp>
 
 namespace tenon::detail {
@@ -35,11 +36,16 @@ struct RunPlan {
   std::vector<bool> copied;            // outputs that are copies: of inputs, constants, outputs behind them
   std::vector<PassedSlot> passed;
   std::vector<size_t> passed_of_slot;  // which of these it is
-  std::vector<size_t> unread;          // inputs that no segment reads, and so none checks
-  bool open = false;                   // some extents of segments' inputs and outputs are known from runs only
+  // By segment, of what it makes. What it reads it has been given by the model's caller or made by others.
+  std::vector<ValueCheck> made_checks;
+  // Of the model's inputs, where segments do not check all of it: of some that none reads, or symbols of dims that
+  // several have.
+  std::optional<ValueCheck> input_check;
+  bool open = false;  // some extents of segments' inputs and outputs are known from runs only
 
  private:
   Result<void> check_and_live(const CompiledModel::Parts& parts);
+  void find_checks(const CompiledModel::Parts& parts);
   void find_outputs(const CompiledModel::Parts& parts);
   void find_steps(const CompiledModel::Parts& parts);
   void find_passed(const CompiledModel::Parts& parts);

@@ -7,6 +7,7 @@
 #include <shared_mutex>
 
 #include <tenon/ir/verify.hpp>
+#include <tenon/support/caught.hpp>
 #include <tenon/support/log.hpp>
 
 namespace tenon {
@@ -225,7 +226,8 @@ class PassManager::Run {
     if (report_.passes.size() == at) report_.passes.push_back(PassTiming{pass.name});
     PassTiming& timing = report_.passes[at];
     const auto start = std::chrono::steady_clock::now();
-    TENON_TRY(change, pass.run(graph_), "pass '", pass.name, "' on graph '", graph_.name(), "'");
+    TENON_TRY(change, caught([&] { return pass.run(graph_); }, "the pass"), "pass '", pass.name, "' on graph '",
+              graph_.name(), "'");
     timing.milliseconds += milliseconds_since(start);
     timing.changed |= change == Change::yes;
     ++timing.runs;

@@ -5,6 +5,7 @@
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/runtime/host_run.hpp>
 #include <tenon/runtime/memory_chart.hpp>
+#include <tenon/runtime/value_check.hpp>
 #include <tenon/support/log.hpp>
 
 // In each class the origin stands before what the plugin made: that is gone before its library may go.
@@ -171,14 +172,18 @@ class GuardedExecutable : public Executable {
         made_(std::move(made)),
         inputs_(made_->inputs()),
         outputs_(made_->outputs()),
-        arena_bytes_(made_->arena_bytes()),
-        arena_lower_bound_bytes_(made_->arena_lower_bound_bytes()) {}
+        input_check_(inputs_) {}
 
   Device& device() const override { return *device_; }
   const std::vector<ValueInfo>& inputs() const override { return inputs_; }
   const std::vector<ValueInfo>& outputs() const override { return outputs_; }
-  size_t arena_bytes() const override { return arena_bytes_; }
-  size_t arena_lower_bound_bytes() const override { return arena_lower_bound_bytes_; }
+  // Asked each time: where extents decide, a plan is made by the first run.
+  size_t arena_bytes() const override {
+    return bytes_or_0("arena_bytes()", [&] { return made_->arena_bytes(); });
+  }
+  size_t arena_lower_bound_bytes() const override {
+    return bytes_or_0("arena_lower_bound_bytes()", [&] { return made_->arena_lower_bound_bytes(); });
+  }
   Result<std::string> serialize() const override {
     return guarded(*origin_, "serialize()", [&] { return made_->serialize(); });
   }
@@ -192,7 +197,7 @@ class GuardedExecutable : public Executable {
 
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                            const RunOptions& options) const override {
-    TENON_OK(check_counts(inputs.size(), outputs.size()));
+    TENON_OK(check_given(inputs, outputs.size()));
     if (!guard_) {
       return guard_event(origin_, "enqueue()", [&] { return made_->enqueue(stream, inputs, outputs, options); });
     }
@@ -219,10 +224,17 @@ class GuardedExecutable : public Executable {
 
  protected:
   const OriginPtr& origin() const { return origin_; }
-  Result<void> check_counts(size_t inputs, size_t outputs) const {
-    if (inputs == inputs_.size() && outputs == outputs_.size()) return {};
+  // What a plugin is given to run is what it declares: no plugin has to look.
+  template <class Values>
+  Result<void> check_given(const Values& inputs, size_t outputs) const {
+    if (inputs.size() == inputs_.size() && outputs == outputs_.size()) return input_check_.inputs(inputs);
     return error(Code::invalid_argument, "an executable of plugin '", origin_->plugin, "' has ", inputs_.size(),
-                 " inputs and ", outputs_.size(), " outputs, ", inputs, " and ", outputs, " are given");
+                 " inputs and ", outputs_.size(), " outputs, ", inputs.size(), " and ", outputs, " are given");
+  }
+  template <class Body>
+  size_t bytes_or_0(std::string_view what, const Body& body) const {
+    const auto bytes = guarded(*origin_, what, [&] { return Result<size_t>(body()); });
+    return bytes.ok() ? *bytes : 0;
   }
 
  private:
@@ -231,7 +243,7 @@ class GuardedExecutable : public Executable {
   std::shared_ptr<GuardedDevice> guard_;
   std::unique_ptr<Executable> made_;
   std::vector<ValueInfo> inputs_, outputs_;
-  size_t arena_bytes_, arena_lower_bound_bytes_;
+  ValueCheck input_check_;
 };
 
 class GuardedBoundRun final : public BoundRun {
@@ -260,19 +272,18 @@ class GuardedHostExecutable final : public GuardedExecutable, public HostRun, pu
 
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                    const RunOptions& options) const override {
-    TENON_OK(check_counts(inputs.size(), outputs.size()));
+    TENON_OK(check_given(inputs, outputs.size()));
     return guarded(*origin(), "run()", [&] { return run_.run(inputs, outputs, options); });
   }
   Result<std::unique_ptr<BoundRun>> bind(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                                          const RunOptions& options) const override {
-    TENON_OK(check_counts(inputs.size(), outputs.size()));
+    TENON_OK(check_given(inputs, outputs.size()));
     TENON_TRY(bound, guarded(*origin(), "bind()", [&] { return run_.bind(inputs, outputs, options); }));
     if (!bound) return bound;
     return std::unique_ptr<BoundRun>(std::make_unique<GuardedBoundRun>(origin(), std::move(bound)));
   }
   size_t lendable_bytes() const override {
-    const auto bytes = guarded(*origin(), "lendable_bytes()", [&] { return Result<size_t>(run_.lendable_bytes()); });
-    return bytes.ok() ? *bytes : 0;
+    return bytes_or_0("lendable_bytes()", [&] { return run_.lendable_bytes(); });
   }
   std::vector<MemoryChart> memory_charts() const override {
     if (map_ == nullptr) return {};

@@ -3,6 +3,7 @@
 
 #include <tenon/ir/text.hpp>
 #include <tenon/plugin/plain_executable_internal.hpp>
+#include <tenon/runtime/value_check.hpp>
 
 namespace tenon::plugin_room {
 namespace {
@@ -61,6 +62,7 @@ class PlainExecutable final : public Executable {
         handle_(handle),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
+        input_check_(inputs_),
         constants_(std::move(constants)),
         bytes_(std::move(bytes)) {}
   ~PlainExecutable() override { library().release("destroy_executable", library().slots.destroy_executable, handle_); }
@@ -76,7 +78,8 @@ class PlainExecutable final : public Executable {
                    " outputs on device '", device_->name(), "' is given ", inputs.size(), " and ", outputs.size(),
                    " on device '", stream.device().name(), "'");
     }
-    for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(check_input(i, inputs[i]));
+    for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(check_place(i, inputs[i]));
+    TENON_OK(input_check_.inputs(inputs));
     if (device_->is_host()) {
       return stream.call([this, own = std::vector<RunValue>(inputs.begin(), inputs.end()), outputs,
                           profile = options.profile]() -> Result<void> {
@@ -97,16 +100,15 @@ class PlainExecutable final : public Executable {
  private:
   const Library& library() const { return *owner_->library; }
 
-  Result<void> check_input(size_t i, const RunValue& value) const {
+  Result<void> check_place(size_t i, const RunValue& value) const {
     const bool here = device_->is_host() ? value.host.is_tensor() && !value.on_device()
                                          : value.on_device() && &value.device.buffer->device() == device_.get();
     if (!here) {
       return error(Code::unsupported, "input '", inputs_[i].name, "' of plugin '", library().origin->plugin,
                    "' must be a dense tensor on device '", device_->name(), "'");
     }
-    const Type given = value.on_device() ? Type(value.device.element, Shape(value.device.dims)) : value.host.type();
-    if (given.element().is_string()) return error(Code::unsupported, "input '", inputs_[i].name, "' holds strings");
-    TENON_OK(merge(inputs_[i].type, given), "input '", inputs_[i].name, "'");
+    const ElementType element = value.on_device() ? value.device.element : value.host.tensor().element();
+    if (element.is_string()) return error(Code::unsupported, "input '", inputs_[i].name, "' holds strings");
     return {};
   }
 
@@ -153,6 +155,7 @@ class PlainExecutable final : public Executable {
   std::shared_ptr<Device> device_;
   tenon_executable* handle_;
   std::vector<ValueInfo> inputs_, outputs_;
+  ValueCheck input_check_;
   std::vector<Tensor> constants_;  // the plugin may point into them
   std::shared_ptr<void> bytes_;
 };

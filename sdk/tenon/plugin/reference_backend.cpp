@@ -74,11 +74,15 @@ std::unique_ptr<TargetBackend> create_reference_backend(TargetDescription descri
   return std::make_unique<ReferenceBackend>(std::move(description));
 }
 
-Result<std::unique_ptr<TargetBackend>> create_reference_backend() {
+TargetDescription reference_description() {
   TargetDescription description;
   description.name = "reference";
   description.plugin = "reference";
-  return create_reference_backend(std::move(description));
+  return description;
+}
+
+Result<std::unique_ptr<TargetBackend>> create_reference_backend() {
+  return create_reference_backend(reference_description());
 }
 
 }  // namespace tenon

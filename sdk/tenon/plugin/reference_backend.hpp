@@ -13,6 +13,8 @@ namespace tenon {
 TENON_API Result<void> check_reference(const TargetDescription& description);
 
 TENON_API std::unique_ptr<TargetBackend> create_reference_backend(TargetDescription description);
+// Of the reference without any file.
+TENON_API TargetDescription reference_description();
 
 // Why the reference cannot run `op`: no evaluator and no decomposition, of the operator or of one in its regions.
 TENON_API std::optional<Refusal> reference_refuses(const Op& op);

@@ -110,11 +110,16 @@ std::vector<TargetStatus> TargetRegistry::targets() {
 }
 
 Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(std::string_view target) {
+  TENON_TRY(description, describe(target));
+  return open(description);
+}
+
+Result<TargetDescription> TargetRegistry::describe(std::string_view target) {
   auto description = find_target(target);
   // The fallback of everything works without any file.
   if (target == kReference &&
       !(description.ok() && description->plugin == kReference && impl_->checked(*description).ok()))
-    return create_reference_backend();
+    return reference_description();
   if (!description.ok() && description.error().code() == Code::not_found && !is_path(target)) {
     std::vector<std::string> names;
     for (const TargetStatus& status : targets()) {
@@ -126,11 +131,14 @@ Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(std::string_view tar
     return error(Code::not_found, "no target '", target, "'", near.empty() ? "" : str(", did you mean '", near, "'?"),
                  "; there are ", names, ", and files by path");
   }
-  if (!description.ok()) return std::move(description).error();
-  TENON_TRY(plugin, impl_->checked(*description), "opening target '", description->name, "'");
-  if (!plugin) return create_reference_backend(*std::move(description));
-  TENON_OK(plugin->available(*description), "opening target '", description->name, "'");
-  TENON_TRY(backend, plugin->create_backend(*description), "opening target '", description->name, "'");
+  return description;
+}
+
+Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(const TargetDescription& description) {
+  TENON_TRY(plugin, impl_->checked(description), "opening target '", description.name, "'");
+  if (!plugin) return create_reference_backend(description);
+  TENON_OK(plugin->available(description), "opening target '", description.name, "'");
+  TENON_TRY(backend, plugin->create_backend(description), "opening target '", description.name, "'");
   return backend;
 }
 

@@ -42,6 +42,9 @@ class TENON_API TargetRegistry {
   // A target's name, or the path of a YAML file (contains '/' or ends in .yaml or .yml). Code::not_found lists what
   // there is, with a hint for a near miss; a plugin that cannot be used gives its own sentence.
   Result<std::unique_ptr<TargetBackend>> open(std::string_view target);
+  // The same in two steps: what the target's file says, and what stands behind that.
+  Result<TargetDescription> describe(std::string_view target);
+  Result<std::unique_ptr<TargetBackend>> open(const TargetDescription& description);
   // Does all that `description` says mean something: the plugin that it names, and what it limits (check_limits)?
   // Whether the device is there is not asked.
   Result<void> check(const TargetDescription& description);

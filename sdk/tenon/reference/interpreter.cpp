@@ -3,11 +3,11 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
-#include <new>
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
 #include <tenon/reference/interpreter_internal.hpp>
+#include <tenon/support/caught.hpp>
 
 namespace tenon {
 
@@ -61,7 +61,7 @@ Result<std::unique_ptr<Graph>> decomposed(const Graph& graph) {
       if (!status.ok() || find_evaluator(op.name()) || !op.def() || !op.def()->decompose_fn()) return;
       Builder builder(*op.parent(), &op);
       builder.set_name_prefix(op.label());
-      auto values = op.def()->decompose_fn()(builder, op);
+      auto values = caught([&] { return op.def()->decompose_fn()(builder, op); }, "the rule");
       if (!values.ok()) {
         status = std::move(values).error().with_frame(str("the decomposition of ", op.describe()));
         return;
@@ -129,19 +129,15 @@ Result<std::vector<Datum>> Interpreter::run(std::span<const Datum> inputs, Paral
   const RegionPlan& region = plan.regions.at(&body);
   Runner runner(plan, *context, parallel, observer);
   std::vector<Datum> outputs;
-  auto done = [&]() -> Result<void> {
-    try {
-      for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(runner.store(region.inputs[i], inputs[i]));
-      TENON_OK(runner.run(plan.steps));
-      TENON_TRY(made, runner.outputs(region));
-      outputs = std::move(made);
-      return {};
-    } catch (const std::bad_alloc&) {
-      return error(Code::resource_exhausted, "the heap is exhausted");
-    } catch (const std::exception& thrown) {
-      return error(Code::internal, "an evaluator threw: ", thrown.what());
-    }
-  }();
+  auto done = caught(
+      [&]() -> Result<void> {
+        for (size_t i = 0; i < inputs.size(); ++i) TENON_OK(runner.store(region.inputs[i], inputs[i]));
+        TENON_OK(runner.run(plan.steps));
+        TENON_TRY(made, runner.outputs(region));
+        outputs = std::move(made);
+        return {};
+      },
+      "an evaluator");
   impl_->release(std::move(context));
   TENON_OK(std::move(done), "graph '", impl_->graph->name(), "' on the reference");
   return outputs;

@@ -61,7 +61,8 @@ class TENON_API Executable {
   // Enqueues one run. Inputs are host data (when the device is_host(), or for values that are no dense tensors) or
   // tensors on device(). `outputs` has one entry per output; they are complete when the event is done. An entry that
   // holds a host tensor is a place for the output: it may be written there when element type and extents are the
-  // output's, or made anew. `options` is read before return.
+  // output's, or made anew. `options` is read before return. Of executables that a backend of TargetRegistry gives,
+  // counts, devices and what inputs() declares are checked before: the plugin's code sees nothing else.
   virtual Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                                    const RunOptions& options) const = 0;
   // Memory for intermediate values of one run, and what no plan could beat; 0 when the device does not tell.

@@ -204,6 +204,7 @@ Result<bool> Setting::boolean_or(std::string_view key, bool fallback) const {
 
 namespace {
 std::string hint_of(const std::string& given, const std::vector<std::string>& known, std::string_view what) {
+  if (known.empty()) return str("there are no ", what, " here");
   const auto hint = nearest(given, known);
   return hint.empty() ? str("the ", what, " here are ", known) : str("did you mean '", hint, "'?");
 }

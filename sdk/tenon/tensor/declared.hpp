@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,5 +20,14 @@ TENON_API bool agrees(const Datum& datum, const Type& type);
 // not known alone.
 TENON_API Result<void> check_input(std::string_view name, const Type& type, const Datum& datum,
                                    std::map<std::string, int64_t>& symbols);
+// The same of a tensor that lies elsewhere.
+TENON_API Result<void> check_input(std::string_view name, const Type& type, ElementType element,
+                                   std::span<const int64_t> dims, std::map<std::string, int64_t>& symbols);
+// What was made for an output: kind, element type, rank and the extents that are numbers are those of `type`. What
+// symbols are is not asked: an output may name its dims as it likes. Code::plugin names the output, both types and the
+// dim.
+TENON_API Result<void> check_output(std::string_view name, const Type& type, const Datum& datum);
+TENON_API Result<void> check_output(std::string_view name, const Type& type, ElementType element,
+                                    std::span<const int64_t> dims);
 
 }  // namespace tenon

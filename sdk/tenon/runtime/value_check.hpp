@@ -1,0 +1,53 @@
+// ValueCheck: the values of run after run, against what an executable declares its inputs or outputs to be.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tenon/runtime/executable.hpp>
+#include <tenon/support/export.hpp>
+#include <tenon/support/result.hpp>
+#include <tenon/tensor/datum.hpp>
+
+namespace tenon {
+
+// What check_input and check_output (tensor/declared.hpp) say of each value, in a few nanoseconds where they say
+// nothing. Any thread.
+class TENON_API ValueCheck {
+ public:
+  ValueCheck() = default;  // of no values
+  explicit ValueCheck(const std::vector<ValueInfo>& infos);
+
+  // As many values as infos: callers have counted. Symbols of dims are the same in all of them.
+  Result<void> inputs(std::span<const Datum* const> values) const;
+  Result<void> inputs(std::span<const Datum> values) const;
+  // Tensors on a device lie inside their buffers, too.
+  Result<void> inputs(std::span<const RunValue> values) const;
+  Result<void> output(size_t i, const Datum& value) const;
+  Result<void> output(size_t i, const RunValue& value) const;
+
+ private:
+  // A dim of a tensor: its extent, else which symbol it is; neither: any extent.
+  struct DimRule {
+    int64_t extent = -1, symbol = -1;
+  };
+  // Of a value that is declared as a tensor of some element type and rank; others are looked at anew each time.
+  struct Rule {
+    ElementType element;             // none: it is none of these
+    Dims dims;                       // where all are numbers, ...
+    std::vector<DimRule> dim_rules;  // ... else these
+  };
+  bool fits(size_t i, ElementType element, const Dims& dims, std::span<int64_t> symbols) const;
+  bool fits(size_t i, const Datum& value, std::span<int64_t> symbols) const;
+  bool fits(size_t i, const RunValue& value, std::span<int64_t> symbols) const;
+  template <class Get>
+  bool all_fit(size_t count, const Get& get) const;
+  template <class Get>
+  Result<void> host_inputs(size_t count, const Get& get) const;
+
+  std::vector<ValueInfo> infos_;
+  std::vector<Rule> rules_;
+  size_t symbols_ = 0;
+};
+
+}  // namespace tenon

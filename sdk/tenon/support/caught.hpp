@@ -1,0 +1,27 @@
+// caught: code of others, such as a plugin's pass or shape rule, whose exceptions end here.
+#pragma once
+#include <exception>
+#include <new>
+
+#include <tenon/support/result.hpp>
+
+namespace tenon {
+
+// What `body`, which returns a Result, returns; an error that says who threw what where it throws.
+//
+//   TENON_TRY(change, caught([&] { return pass.run(graph); }, "pass '", pass.name, "'"));
+template <class Body, class... Who>
+auto caught(const Body& body, const Who&... who) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return error(Code::resource_exhausted, who..., " ran out of memory");
+  } catch (const std::exception& thrown) {
+    return error(Code::internal, who..., " threw: ", thrown.what(), "; errors are returned, as a tenon::Error");
+  } catch (...) {
+    return error(Code::internal, who..., " threw something that is no std::exception; errors are returned, as a ",
+                 "tenon::Error");
+  }
+}
+
+}  // namespace tenon
