@@ -43,10 +43,14 @@ struct DrawnGraph {
   std::string text() const;
   // A function NAME(const void* const* in, void* const* out, const int64_t* extents) with one nest of loops, as by
   // hand. `extents` are loop_extents(). Prelude: see loop_prelude().
-  std::string loop(const std::string& name) const;
+  // `sums`: the type in which it sums.
+  std::string loop(const std::string& name, const std::string& sums = "float") const;
   // Does a sum of floats take back what another added, as (a - b) + b? With -ffast-math a compiler makes that a, and
   // the loop reads less than the graph says.
   bool cancels() const;
+  // Are rows folded that are so long that sums in f32, one element behind the other, are off by more than results may
+  // be? Of a million squares near 2 they lack half a percent.
+  bool folds_long_rows() const;
   // Of neighbouring dims that all tensors have or have not, one: the extents of the loops.
   std::vector<int64_t> loop_extents() const;
 };

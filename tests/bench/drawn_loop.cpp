@@ -62,7 +62,8 @@ Groups groups_of(const DrawnGraph& graph) {
 
 class Writer {
  public:
-  Writer(const DrawnGraph& graph, const std::string& name) : graph_(graph), groups_(groups_of(graph)) {
+  Writer(const DrawnGraph& graph, const std::string& name, const std::string& sums)
+      : graph_(graph), groups_(groups_of(graph)), sums_(sums) {
     line("extern \"C\" [[gnu::noinline]] void ", name,
          "(const void* const* in, void* const* out, const int64_t* extents) {");
     for (size_t g = 0; g < groups_.dims.size(); ++g) line("const int64_t n", g, " = extents[", g, "];");
@@ -241,7 +242,7 @@ class Writer {
       bool any = false;
       for (size_t v = 0; v < needed_.size(); ++v)
         if (wanted(static_cast<int>(v), sweep)) need(static_cast<int>(v), sweep), any = true;
-      for (const int r : reductions(sweep)) line(type_of(at(r).element), " a", r, " = ", first(r), ";");
+      for (const int r : reductions(sweep)) line(folded_type(r), " a", r, " = ", first(r), ";");
       if (any) walk(groups_.kept, sweep);
       for (const int r : reductions(sweep))
         line("const float v", r, " = a", r, at(r).op == "ReduceMean" ? str(" / float(", elements(), ")") : "", ";"),
@@ -264,6 +265,10 @@ class Writer {
     for (size_t v = 0; v < graph_.values.size(); ++v)
       if (graph_.values[v].is_reduction() && level_[v] == sweep + 1) all.push_back(static_cast<int>(v));
     return all;
+  }
+  std::string folded_type(int r) const {
+    const bool sums = at(r).op != "ReduceMax" && at(r).op != "ReduceMin" && at(r).element == Element::f32;
+    return sums ? sums_ : type_of(at(r).element);
   }
   std::string first(int r) const {
     return at(r).op == "ReduceMax" ? "-3.4e38f" : at(r).op == "ReduceMin" ? "3.4e38f" : "0";
@@ -313,6 +318,7 @@ class Writer {
 
   const DrawnGraph& graph_;
   Groups groups_;
+  std::string sums_;  // the type of sums of floats
   std::string text_;
   size_t indent_ = 0;
   std::vector<int> level_;  // reductions that a value waits for, one behind the other
@@ -338,8 +344,15 @@ bool DrawnGraph::cancels() const {
 
 std::vector<int64_t> DrawnGraph::loop_extents() const { return written_loop.empty() ? groups_of(*this).extents : dims; }
 
-std::string DrawnGraph::loop(const std::string& name) const {
-  if (written_loop.empty()) return Writer(*this, name).text();
+bool DrawnGraph::folds_long_rows() const {
+  constexpr int64_t kLong = 1 << 16;
+  int64_t elements = 1;
+  for (size_t d = dims.size() - static_cast<size_t>(folded); d < dims.size(); ++d) elements *= dims[d];
+  return written_loop.empty() && elements >= kLong;
+}
+
+std::string DrawnGraph::loop(const std::string& name, const std::string& sums) const {
+  if (written_loop.empty()) return Writer(*this, name, sums).text();
   std::string extents;
   for (size_t d = 0; d < dims.size(); ++d) extents += str("const int64_t n", d, " = extents[", d, "];\n");
   return str("extern \"C\" [[gnu::noinline]] void ", name,

@@ -8,9 +8,9 @@
 // The loops are compiled while it runs, by $CXX or c++, all in one go and with the flags of snippet_bench's (those in
 // which sums cancel without -fassociative-math); for x86-avx2 without AVX-512. A graph is drawn again by its seed,
 // which begins its line: --seed S --seeds 1. --show prints the graph and its loop instead. In names extents that
-// reductions fold have a ', and types the dims that inputs vary over, bit by bit. Ends with 1 where results differ: by
-// more than a thousandth of a percent of the largest value, in more than one of a thousand elements (a comparison or a
-// cast may go either way).
+// reductions fold have a ', and types the dims that inputs vary over, bit by bit. Results of rows of 65,536 elements
+// and more are checked by a loop that sums in f64. Ends with 1 where results differ: by more than a thousandth of a
+// percent of the largest value, in more than one of a thousand elements (a comparison or a cast may go either way).
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -105,7 +105,8 @@ std::unique_ptr<OrtPeer> peer_of(const DrawnGraph& drawn, std::span<const Datum>
   }
 }
 
-Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, ThreadPool& pool,
+// `loop` is timed; what `checked` gives is compared.
+Row run(const DrawnGraph& drawn, CompiledLoop loop, CompiledLoop checked, TargetRegistry& registry, ThreadPool& pool,
         const Options& options) {
   std::mt19937 random(drawn.seed);
   const RunOptions alone{.parallel = &pool};
@@ -127,7 +128,7 @@ Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, Th
   for (Datum& datum : results) out.push_back(const_cast<std::byte*>(datum.tensor().data()));
   must(model->run_into(data, made, alone), row.name);
   const std::vector<int64_t> extents = drawn.loop_extents();
-  loop(in.data(), out.data(), extents.data());
+  checked(in.data(), out.data(), extents.data());
   for (size_t i = 0; i < made.size(); ++i)
     row.differing = std::max(row.differing, differing(made[i].tensor(), results[i].tensor()));
   std::vector<OpProfile> kernels;
@@ -159,6 +160,9 @@ Row run(const DrawnGraph& drawn, CompiledLoop loop, TargetRegistry& registry, Th
   }
   return row;
 }
+
+// Of the loop whose sums are of f64.
+std::string checked_name(const DrawnGraph& drawn) { return str("checked_", drawn.seed); }
 
 int report(std::vector<Row> rows, const Options& options) {
   std::ranges::sort(rows, {}, &Row::ratio);
@@ -216,7 +220,9 @@ int main(int argc, char** argv) {
   for (DrawnGraph& one : all) {
     if (!std::regex_search(one.name(), std::regex(options.filter))) continue;
     const std::string loop = one.loop(str("loop_", one.seed)) + "\n";
-    (one.cancels() ? in_order : text) += loop;
+    std::string& with = one.cancels() ? in_order : text;
+    with += loop;
+    if (one.folds_long_rows()) with += one.loop(checked_name(one), "double") + "\n";
     if (options.show) std::printf("%s\n%s\n%s", one.name().c_str(), one.text().c_str(), loop.c_str());
     drawn.push_back(std::move(one));
   }
@@ -228,8 +234,12 @@ int main(int argc, char** argv) {
   TargetRegistry registry;
   ThreadPool pool(1);
   std::vector<Row> rows;
-  for (const DrawnGraph& one : drawn)
-    rows.push_back(run(one, (one.cancels() ? ordered : loops).find(str("loop_", one.seed)), registry, pool, options));
+  for (const DrawnGraph& one : drawn) {
+    const CompiledLoops& with = one.cancels() ? ordered : loops;
+    const CompiledLoop loop = with.find(str("loop_", one.seed));
+    rows.push_back(
+        run(one, loop, one.folds_long_rows() ? with.find(checked_name(one)) : loop, registry, pool, options));
+  }
   return report(std::move(rows), options);
 }
 

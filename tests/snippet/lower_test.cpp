@@ -53,6 +53,25 @@ TEST_F(Lower, ExpensiveValuesWaitInTheOutput) {
   EXPECT_EQ(exponentials, 4u + 1 + 1);  // one phase: 4 copies, a single vector, the tail
 }
 
+// What outer loops would make again waits in as many bits as it has.
+TEST_F(Lower, NarrowValuesWaitAsSuch) {
+  for (const ElementType element : {kI8, kU16, kI32}) {
+    BodyBuilder build("row", "kk");
+    const ElementType lane = element.is_signed_int() ? kI32 : kU32;
+    const ValueId x = build.input(3, lane);
+    ValueId made = build.input(2, lane);
+    for (int i = 0; i < 8; ++i) made = build.op("Mul", {made, made});
+    if (element != kI32) made = build.op("Wrap", {made}, {{"to", element.to_string()}});
+    build.output(build.op("Add", {x, made}), lane);
+    const Body body = build.take();
+    const auto kernel = lower(body, options_);
+    ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+    ASSERT_EQ(kernel->scratch.size(), 1u) << print(*kernel);
+    EXPECT_EQ(kernel->scratch[0].element, element) << print(*kernel);
+    check_widths(body, {3, 0});
+  }
+}
+
 // Four copies of which registers hold three go by two and two, not by three and one.
 TEST_F(Lower, CopiesSideBySideGoInGroupsAlike) {
   BodyBuilder build("product", "k");

@@ -117,6 +117,20 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%c = Less %x, %z\n%a = Where %c, %x, %z\n%y = Max %a, %x",
       "%a = Div %x, %z\n%b = Max %a, %x\n%c = Min %b, %z\n%y = Max %c, %a",
       "%a = Cast %x {to = type<i32[*]>}\n%y = Add %a, %a",
+      // Beside what it is without a bound.
+      "%a = Relu %x\n%b = Cast %a {to = type<i32[*]>}\n%c = Cast %x {to = type<i32[*]>}\n%y = BitwiseXor %b, %c",
+      "%s = Constant {value = dense<f32[]: -2.5>}\n%a = Max %x, %s\n%b = Cast %a {to = type<i32[*]>}\n%c = Cast %x {to "
+      "= "
+      "type<i32[*]>}\n%y = BitwiseXor %b, %c",
+      "%a = Min %x, %k\n%b = Cast %x {to = type<i32[*]>}\n%c = Cast %a {to = type<i32[*]>}\n%y = BitwiseXor %b, %c",
+      // Choices within choices, and bits of both kinds.
+      "%c = Less %x, %z\n%d = Greater %x, %k\n%a = Where %d, %x, %k\n%y = Where %c, %x, %a",
+      "%c = Less %x, %z\n%d = Greater %x, %k\n%a = Where %d, %z, %x\n%y = Where %c, %a, %x",
+      "%c = Less %x, %k\n%d = Less %x, %o\n%e = Greater %z, %k\n%f = Or %c, %e\n%a = Where %d, %z, %k\n%y = Where %f, "
+      "%x, %a",
+      "%a = Cast %x {to = type<u8[*]>}\n%b = BitwiseNot %a\n%c = BitwiseAnd %a, %b\n%d = Cast %c {to = "
+      "type<f32[*]>}\n%y "
+      "= Add %d, %z",
       "%a = Cast %x {to = type<u32[*]>}\n%y = Add %a, %a",
       "%a = Max %x, %k\n%y = Cast %a {to = type<i32[*]>}",
       "%a = Clip %x, %o, %k\n%b = Cast %a {to = type<i32[*]>}\n%y = Mul %b, %b",
@@ -352,9 +366,44 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   const std::string five = "%p = Min %t, %s\n%c = Greater %p, %s\n%a = Where %c, %t, %five\n%m = Mul %a, %six\n";
   EXPECT_EQ(nodes(of(byte + five + "%y = Sub %i, %m"), "Mul"), 0);
   EXPECT_EQ(nodes(of(byte + five + "%n = Mul %m, %i\n%y = Sub %n, %m"), "Mul"), 1);
+  // A bit that is set is not set the other way round, also of bytes and beside sums.
+  EXPECT_EQ(nodes(of("%n = BitwiseNot %i\n%u = BitwiseAnd %n, %i\n%e = Greater %u, %five" + where), "Where"), 0);
+  EXPECT_EQ(nodes(of("%n = BitwiseNot %i\n%u = BitwiseAnd %n, %six\n%e = Greater %u, %five" + where), "Where"), 1);
+  EXPECT_EQ(nodes(of("%b = Cast %i {to = type<u8[*]>}\n%n = BitwiseNot %b\n%u = BitwiseAnd %b, %n\n%f = Cast %u {to = "
+                     "type<f32[*]>}\n%e = Greater %f, %k" +
+                     where),
+                  "Where"),
+            0);
+  // Of conditions that And and Or join.
+  const std::string joined = "%c = Less %x, %o\n%d = Less %x, %k\n%f = Greater %z, %k\n";
+  EXPECT_EQ(nodes(of(joined + "%e = Or %d, %f\n%a = Where %c, %z, %k\n%y = Where %e, %x, %a"), "Where"), 1);
+  EXPECT_EQ(nodes(of(joined + "%e = Or %c, %f\n%a = Where %d, %z, %k\n%y = Where %e, %x, %a"), "Where"), 2);
+  EXPECT_EQ(nodes(of(joined + "%e = And %c, %f\n%a = Where %d, %z, %k\n%y = Where %e, %a, %x"), "Where"), 1);
+  EXPECT_EQ(nodes(of(joined + "%e = And %d, %f\n%a = Where %c, %z, %k\n%y = Where %e, %a, %x"), "Where"), 2);
   const std::string positive = "%c = GreaterOrEqual %x, %o\n%a = Where %c, %x, %k\n";
   EXPECT_EQ(nodes(of(positive + "%y = Max %z, %a"), "ClampLow"), 0) << "%a may be -0";
   EXPECT_EQ(nodes(of(positive + "%y = Max %a, %k"), "ClampLow"), 1);
+}
+
+// A choice within a choice of the same is one by both conditions.
+TEST(BodyNumbersOfGraphs, ChoicesOfTheSame) {
+  const auto of = [](const std::string& choices) {
+    const snippet::Body body = with_fewer_checks(
+        body_of("graph @g(%x: f32[N], %z: f32[N], %u: f32[1], %v: f32[1]) -> %y {\n%k = Constant {value = dense<f32[]: "
+                "3>}\n%c = Less %x, %k\n%d = Greater %z, %k\n%e = Less %u, %k\n%f = Greater %v, %k\n" +
+                choices + "\n}"));
+    std::string ops;
+    for (const snippet::BodyNode& node : body.nodes)
+      if (node.op.view() != "Scalar") ops += node.op.str() + " ";
+    return ops;
+  };
+  EXPECT_EQ(of("%a = Where %d, %x, %z\n%y = Where %c, %x, %a"), "Less Greater Or Where ");
+  EXPECT_EQ(of("%a = Where %d, %z, %x\n%y = Where %c, %a, %x"), "Less Greater And Where ");
+  EXPECT_EQ(of("%a = Where %d, %z, %x\n%y = Where %c, %x, %a"), "Less Greater Where Where ") << "%c is to be negated";
+  EXPECT_EQ(of("%a = Where %d, %z, %x\n%y = Where %e, %x, %a"), "Greater Less Not And Where ");
+  EXPECT_EQ(of("%a = Where %f, %x, %z\n%y = Where %c, %a, %x"), "Less Greater Not And Where ");
+  EXPECT_EQ(of("%a = Where %d, %x, %z\n%b = Where %c, %x, %a\n%y = Sub %b, %a"), "Less Greater Where Where Sub ")
+      << "others read it";
 }
 
 // What is one number everywhere, or varies over fewer dims than its operands, is made for as few elements as may be.
@@ -520,6 +569,27 @@ TEST(BodyNumbersOfGraphs, Identities) {
   EXPECT_EQ(floors("%a = Ceil %x\n%c = Sub %a, %k\n%d = Less %x, %k\n%f = Where %d, %c, %o\n%y = Floor %f"), 0);
   EXPECT_EQ(floors("%a = Ceil %x\n%c = Add %a, %z\n%y = Floor %c"), 1);
   EXPECT_EQ(floors("%h = Constant {value = dense<f32[]: 0.5>}\n%a = Floor %x\n%c = Mul %a, %h\n%y = Floor %c"), 2);
+  // What is known anyway.
+  EXPECT_EQ(count("%a = Min %i, %j\n%c = Max %i, %a\n%y = Neg %c"), 1u);
+  EXPECT_EQ(count("%a = BitwiseOr %i, %j\n%c = BitwiseAnd %a, %j\n%y = Neg %c"), 1u);
+  EXPECT_EQ(count("%a = Max %b, %e\n%c = Max %a, %e\n%y = Neg %c"), count("%a = Max %b, %e\n%y = Neg %a"));
+  EXPECT_EQ(
+      nodes(of("%c = Less %x, %z\n%d = Less %i, %j\n%f = And %c, %d\n%g = Or %f, %d\n%y = Where %g, %x, %k"), "And"),
+      0);
+  EXPECT_EQ(count("%a = Min %x, %z\n%c = Max %x, %a\n%y = Neg %c"), 3u) << "%z may be NaN";
+  // What is converted beside a bound of it.
+  const auto converts = [&](const std::string& bounded) {
+    return nodes(of("%s = Constant {value = dense<f32[]: -2.5>}\n" + bounded +
+                    "\n%c = Cast %a {to = type<i32[*]>}\n%d = Cast %x {to = type<i32[*]>}\n%y = BitwiseXor %c, %d"),
+                 "Convert");
+  };
+  EXPECT_EQ(converts("%a = Relu %x"), 1);
+  EXPECT_EQ(converts("%a = Max %x, %s"), 1);
+  EXPECT_EQ(converts("%a = Min %x, %k"), 1);
+  EXPECT_EQ(converts("%a = Max %x, %k"), 2) << "NaN is 0";
+  EXPECT_EQ(converts("%a = Relu %z"), 2);
+  EXPECT_EQ(nodes(of("%a = Relu %x\n%c = Cast %a {to = type<i32[*]>}\n%y = Neg %c"), "Max"), 0)
+      << "%x is not converted";
   // Sums.
   EXPECT_EQ(count("%a = Add %i, %j\n%c = Sub %a, %i\n%y = Neg %c"), 1u);
   EXPECT_EQ(count("%a = Add %i, %two\n%c = Add %a, %j\n%d = Sub %c, %i\n%y = Max %d, %j"), 3u) << "j + 2";

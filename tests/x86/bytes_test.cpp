@@ -208,6 +208,9 @@ TEST_P(Bytes, BesideOtherLanes) {
       // Chosen of two that are alike in all lanes; no tensor of bytes.
       "%b = Cast %w {to = type<i8[*]>}\n%c = Less %b, %r\n%d = Where %c, %r, %k\n%e = Less %d, %b\n%y = Where %e, %k, "
       "%b",
+      // Beside what is made of bytes that are alike in all lanes.
+      "%a = BitwiseOr %r, %k\n%c = Less %x, %r\n%b = Where %c, %x, %a\n%d = Less %b, %k\n%e = Mul %b, %a\n%y = Where "
+      "%d, %e, %x",
       "%a = Abs %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Cast %w {to = type<i8[*]>}\n%d = Max %b, %c\n%e = Add %d, "
       "%c\n%f "
       "= Max %e, %b\n%g = Neg %f\n%y = Cast %g {to = type<i32[*]>}",
@@ -230,6 +233,13 @@ TEST_P(Bytes, BesideOtherLanes) {
                     "Bytes"),
               1)
         << body;
+  EXPECT_EQ(count("graph @g(%x: i8[N], %r: i8[1]) -> %y {\n%k = Constant {value = dense<i8[]: 7>}\n%a = BitwiseOr %r, "
+                  "%k\n%c = Less %x, %r\n%b = Where %c, %x, %a\n%d = Less %b, %k\n%y = Where %d, %a, %x\n}",
+                  "GreaterBytes") +
+                count("graph @g(%x: i8[N], %r: i8[1]) -> %y {\n%k = Constant {value = dense<i8[]: 7>}\n%a = BitwiseOr "
+                      "%r, %k\n%c = Less %x, %r\n%b = Where %c, %x, %a\n%d = Less %b, %k\n%y = Where %d, %a, %x\n}",
+                      "LessBytes"),
+            2);
 }
 
 // Of four vectors' comparisons one mask, where what is chosen counts by its low bytes alone and no more is packed for

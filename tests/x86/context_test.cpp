@@ -92,6 +92,36 @@ TEST(X86Context, CodeInTurnIsThatWrittenInTurn) {
   EXPECT_EQ(in_turn.bytes, expected.bytes);
 }
 
+// As if it had been written last, and listed as what asked for it.
+TEST(X86Context, CodeThatSeldomRunsLiesBehindAllOther) {
+  ConstantPool pool, other_pool;
+  X86Context c(Isa::avx2, pool), other(Isa::avx2, other_pool);
+  const auto one = [](X86Context& to) { to.gen().vaddps(X86Context::ymm(1), X86Context::ymm(2), X86Context::ymm(3)); };
+  const auto seldom = [](X86Context& to, Xbyak::Label& from, Xbyak::Label& back) {
+    to.gen().L(from);
+    to.gen().vdivps(X86Context::ymm(1), X86Context::ymm(2), to.constant(kF32, 7));
+    to.gen().jmp(back, Xbyak::CodeGenerator::T_NEAR);
+  };
+  for (X86Context* const to : {&c, &other}) {
+    Xbyak::Label from, back;
+    to->mark("Add", "%1 = Add %2, %3");
+    one(*to);
+    to->gen().jnz(from, Xbyak::CodeGenerator::T_NEAR);
+    to->gen().L(back);
+    if (to == &c) to->write_behind([=](X86Context& behind) mutable { seldom(behind, from, back); });
+    to->mark("frame", "leave");
+    to->gen().ret();
+    if (to == &other) {
+      to->mark("Add", "%1 = Add %2, %3");
+      seldom(*to, from, back);
+    }
+  }
+  const CodeObject behind = c.finish("f"), expected = other.finish("f");
+  EXPECT_EQ(behind.bytes, expected.bytes);
+  EXPECT_EQ(behind.code_bytes, expected.code_bytes);
+  EXPECT_EQ(behind.marks, expected.marks);
+}
+
 TEST(X86Context, WhatIsNoVectorInstructionDoesNotGoInTurn) {
   const std::function<void(Xbyak::CodeGenerator&)> others[] = {
       [](auto& g) { g.add(Xbyak::util::rax, 1); },

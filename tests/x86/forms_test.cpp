@@ -57,6 +57,31 @@ TEST_P(Forms, CopiesShareTheChecksOfConversions) {
   EXPECT_EQ(text_of_few.find("= TanhInTurn"), std::string::npos) << text_of_few;
 }
 
+// Also where registers give way for it: that takes fewer cycles all the same.
+TEST_P(Forms, CopiesThatSpillShareTheChecksOfConversions) {
+  const auto body = testing::body_of(R"(graph @g(%x: f32[N], %v: i32[N]) -> %y {
+  %i = Cast %x {to = type<i32[*]>}
+  %c = Less %i, %v
+  %three = Constant {value = dense<i32[]: 3>}
+  %d = Less %i, %three
+  %e = And %c, %d
+  %four = Constant {value = dense<i32[]: 4>}
+  %a = Where %e, %four, %v
+  %s = Add %a, %i
+  %m = Abs %s
+  %b = Cast %m {to = type<u8[*]>}
+  %seven = Constant {value = dense<u8[]: 7>}
+  %y = Min %b, %seven
+})");
+  TargetDescription few = target();
+  few.registers = {{.name = "vector", .count = 16, .width_bits = static_cast<uint64_t>(vector_bits(GetParam()))}};
+  const auto code = Compiler(few, **jitter_table()).compile(body);
+  ASSERT_TRUE(code.ok()) << code.error().to_string();
+  const std::string_view wanted = GetParam() == Isa::avx2 ? "= ConvertInTurn4" : "= ConvertInTurn2";
+  EXPECT_NE(snippet::print((*code)->form.kernel).find(wanted), std::string::npos)
+      << snippet::print((*code)->form.kernel);
+}
+
 // By the tensor of which an output is a part, too.
 TEST_P(Forms, WhereRowsBegin) {
   const auto aligned = [](std::string_view type, std::vector<snippet::PortCut> cuts) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "x86/assembly/vector_instruction.hpp"
 
@@ -154,6 +155,11 @@ void X86Context::broadcast_kept(const Xbyak::Xmm& out, ElementType element, uint
   broadcast(out, element, bits);
 }
 
+void X86Context::write_behind(std::function<void(X86Context&)> write) {
+  const CodeMark now = marks_.empty() ? CodeMark{} : marks_.back();
+  behind_.push_back({std::string(now.label), std::string(now.instruction), std::move(write)});
+}
+
 // What is written goes into taken_.
 Result<std::vector<X86Context::Piece>> X86Context::take_out(size_t pieces,
                                                             const std::function<Result<void>(size_t)>& write) {
@@ -242,6 +248,10 @@ Xbyak::Address X86Context::param(int64_t number) const {
 Xbyak::Address X86Context::slot(int64_t number) const { return code_.ptr[rsp + static_cast<size_t>(64 * number)]; }
 
 CodeObject X86Context::finish(std::string name) {
+  for (const Behind& code : behind_) {
+    mark(code.label, code.instruction);
+    code.write(*this);
+  }
   CodeObject object{.name = std::move(name), .isa = isa_};
   object.code_bytes = gen().getSize();
   while (gen().getSize() % kPoolAlignment != 0) gen().int3();

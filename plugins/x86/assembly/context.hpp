@@ -138,6 +138,11 @@ class X86Context final : public codegen::EmitContext {
   Xbyak::Address param(int64_t number) const;
   Xbyak::Address slot(int64_t number) const;
 
+  // Code that seldom runs, for `write` to write behind all other: what runs is then one stretch of memory, and the
+  // jumps in it are not taken. It begins at a label that `write` places and ends with a jump back, and is listed as
+  // the instruction that is being written now.
+  void write_behind(std::function<void(X86Context&)> write);
+
   // What `write` writes for 0, 1 ... pieces - 1, an instruction of each in turn: a processor sees no further than a few
   // chains of a function's length, so it finds more to do where several begin at once. A piece consists of vector
   // instructions alone, else it is an error, and writes no register that another one reads or writes.
@@ -191,6 +196,12 @@ class X86Context final : public codegen::EmitContext {
   std::optional<size_t> entry_;  // of the jump to where they are loaded
   Xbyak::Label load_kept_, begin_;
   CodeMarks marks_;
+  // Of the code that instructions put behind all other.
+  struct Behind {
+    std::string label, instruction;
+    std::function<void(X86Context&)> write;
+  };
+  std::vector<Behind> behind_;
 };
 
 // The context that an emitter of the x86 table is handed.

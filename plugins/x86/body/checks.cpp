@@ -60,6 +60,7 @@ class Rewriter {
       const ValueId wanted = node.result;
       take_uniform(node);
       if (node.op == kWhere) take_implied(node, all);
+      if (node.op == kWhere && node.operands[1] != node.operands[2]) join_choices(node, all);
       if (auto bound = compare_unconverted(node)) all.push_back(*std::move(bound));
       const std::optional<ValueId> x = same_as(node);
       if (x && alike(*x, node.result))
@@ -78,6 +79,7 @@ class Rewriter {
       if (node.op == kConvertInRange) round_at_once(node);
       if (fits_i32(node)) node.attributes.set("fits_i32", 1);
       if (node.op == kWhere) choices_[node.result] = all.size();
+      if (node.op == kAnd || node.op == kOr) joins_[node.result] = all.size();
       all.push_back(std::move(node));
       if (const ValueId made = all.back().result; made != wanted)
         all.push_back(spread_of(wanted, uniform(same_[index(made)]), all.back().label));
@@ -139,16 +141,62 @@ class Rewriter {
       const auto found = choices_.find(node.operands[i]);
       if (found == choices_.end()) continue;
       const BodyNode& inner = made[found->second];
-      const Numbers &outer_holds = of(node, 0), &inner_holds = of(inner, 0);
+      const ValueId outer_holds = node.operands[0], inner_holds = inner.operands[0];
       std::optional<bool> truth;
-      if (i == 1 && implies(outer_holds, inner_holds)) truth = true;
-      if (i == 1 && excludes(outer_holds, inner_holds)) truth = false;
-      if (i == 2 && implies(inner_holds, outer_holds)) truth = false;
+      if (i == 1 && follows(outer_holds, inner_holds, made)) truth = true;
+      if (i == 1 && excludes(of(node, 0), of(inner, 0))) truth = false;
+      if (i == 2 && follows(inner_holds, outer_holds, made)) truth = false;
       if (!truth) continue;
       const ValueId chosen = inner.operands[*truth ? 1 : 2];
       if ((varies(node.operands[0]) | varies(chosen) | varies(node.operands[3 - i])) == varies(node.result))
         node.operands[i] = chosen;
     }
+  }
+  // Where one operand of the choice is one between the other operand and something: one choice, by both conditions.
+  // What is to be negated for that is made for fewer elements.
+  void join_choices(BodyNode& node, std::vector<BodyNode>& made) {
+    static const Name kNot("Not");
+    for (const size_t i : {size_t{1}, size_t{2}}) {
+      const auto found = choices_.find(node.operands[i]);
+      if (found == choices_.end() || readers_[index(node.operands[i])] != 1) continue;
+      const std::vector<ValueId> inner = made[found->second].operands;
+      const ValueId other = node.operands[3 - i];
+      if (inner[1] != other && inner[2] != other) continue;
+      const size_t same = inner[1] == other ? 1 : 2;
+      ValueId c = node.operands[0], d = inner[0];
+      ValueId* const negated = same == i ? (i == 1 ? &d : &c) : nullptr;
+      if (negated && varies(*negated) == varies(node.result)) continue;
+      const auto condition = [&](Name op, std::vector<ValueId> of) {
+        snippet::DimSet all = 0;
+        for (const ValueId operand : of) all |= varies(operand);
+        const ValueId id = body_.add_value({kBool, all});
+        add_made(id, {.low = 0, .high = 1});
+        made.push_back({.op = op, .attributes = {}, .operands = std::move(of), .result = id, .label = node.label});
+        return id;
+      };
+      if (negated) *negated = condition(kNot, {*negated});
+      const bool any = !negated && i == 2;
+      const ValueId by = condition(any ? kOr : kAnd, {c, d}), left = inner[3 - same];
+      node.operands = any ? std::vector{by, other, left} : std::vector{by, left, other};
+      return;
+    }
+  }
+  // Does condition `b` hold wherever `a` does? Also as one of those that And and Or join, in a few steps.
+  bool follows(ValueId a, ValueId b, const std::vector<BodyNode>& made, int steps = 4) const {
+    if (a == b || implies(numbers_[index(a)], numbers_[index(b)])) return true;
+    if (steps == 0) return false;
+    const auto joins = [&](ValueId id, Name op) -> const BodyNode* {
+      const auto found = joins_.find(id);
+      return found != joins_.end() && made[found->second].op == op ? &made[found->second] : nullptr;
+    };
+    const auto part_of_b = [&](ValueId part) { return follows(a, part, made, steps - 1); };
+    const auto part_of_a = [&](ValueId part) { return follows(part, b, made, steps - 1); };
+    const BodyNode *const any = joins(b, kOr), *const all = joins(a, kAnd);
+    if (any && std::ranges::any_of(any->operands, part_of_b)) return true;
+    if (all && std::ranges::any_of(all->operands, part_of_a)) return true;
+    const BodyNode *const each = joins(b, kAnd), *const either = joins(a, kOr);
+    return (each && std::ranges::all_of(each->operands, part_of_b)) ||
+           (either && std::ranges::all_of(either->operands, part_of_a));
   }
   // What can be but one number, as a constant.
   std::optional<BodyNode> known_number(const BodyNode& node) {
@@ -393,7 +441,7 @@ class Rewriter {
   std::unordered_map<ValueId, ValueId> rounded_;   // what RoundEven made, of what
   std::unordered_map<ValueId, ValueId> integers_;  // what is_exact_for_one(), of what
   std::unordered_map<ValueId, ValueId> roots_;
-  std::unordered_map<ValueId, size_t> choices_;  // where the Where of each stands
+  std::unordered_map<ValueId, size_t> choices_, joins_;  // where the Where, and the And or Or, of each stands
   std::vector<char>& rounded_products_;
 };
 

@@ -17,8 +17,10 @@ namespace tenon::x86 {
 //   Sub (Where c, a, b), b     Where c, (Sub a, b), 0, of integers
 //   Or (Less a, b), (Equal a, b) ...   of integers: the comparison that holds of both
 //   Less a, (Max a, b) ...     Less a, b; and what is always so, or never
+//   Max (Min a, b), a of integers; And (Or c, d), c ...    a; c
 //   Abs (Neg x), Abs (Mul (Neg x), y), Neg (Neg x), Mul (Neg x), c ...   without the signs
 //   Floor (Convert i), Ceil (Floor x), Floor (Add (Convert i), 3) ...   without the outer one
+//   Convert (ClampLow x, 0) to i32    Max (Convert x), 0, where x is converted as well; alike other bounds
 //   Sub (Add a, b), a; Add (Sub a, 3), (Sub b, a) ...   integers, also among Wrap of as many bits: sums of products by
 //                              constants, each value once
 //

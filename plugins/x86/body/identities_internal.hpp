@@ -74,6 +74,8 @@ std::unique_ptr<NodeIdentities> choice_identities(NewBody& body, std::span<const
 std::unique_ptr<NodeIdentities> order_identities(NewBody& body);
 // Floats that have no fraction to be dropped.
 std::unique_ptr<NodeIdentities> whole_number_identities(NewBody& body);
+// Integers that floats become, where one is a bound of the other, of the nodes that are put anew.
+std::unique_ptr<NodeIdentities> conversion_identities(NewBody& body, std::span<const snippet::BodyNode> nodes);
 // Integers as sums, of 32 bits and more; other nodes are left alone.
 std::unique_ptr<NodeIdentities> sum_identities(NewBody& body);
 

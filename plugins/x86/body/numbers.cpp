@@ -374,9 +374,27 @@ class Walk {
     const double most = std::max(filled(a), filled(b));
     return {.low = a.low < 0 || b.low < 0 ? -most - 1 : 0, .high = most};
   }
+  // Whose bits `id` has all, but the other way round, as BitwiseNot makes them or -1 less that; -1: none is known.
+  ValueId opposite_of(ValueId id) const {
+    const BodyNode* made = makers_[index(id)];
+    if (made && made->op == kWrap) {
+      const ElementType type = element_named(*made);
+      const ValueId wrapped = made->operands[0], of = opposite_of(wrapped);
+      return of >= 0 && are_within(all_[index(of)], least_of(type), greatest_of(type)) ? of : -1;
+    }
+    if (made && made->op == Name("BitwiseNot")) return made->operands[0];
+    if (!made || made->op != kSub || !is_int32(element(id))) return -1;
+    const Numbers& from = in(*made, 0);
+    const double ones = element(id).is_signed_int() ? -1 : greatest_of(kU32);
+    return from.low == ones && from.high == ones ? made->operands[1] : -1;
+  }
+  bool are_opposite(const BodyNode& n) const {
+    return opposite_of(n.operands[0]) == n.operands[1] || opposite_of(n.operands[1]) == n.operands[0];
+  }
   // What has no sign has none of the other's either, and only bits that are its own.
   static Numbers common_bits(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
+    if (w.are_opposite(n)) return {};
     if (a.low < 0 && b.low < 0) return bits_of_both(a, b);
     return {.low = 0, .high = std::min(a.low < 0 ? kInfinity : a.high, b.low < 0 ? kInfinity : b.high)};
   }

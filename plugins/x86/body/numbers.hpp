@@ -51,6 +51,9 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Where c, x, y     x or y, where c is known, as by bits that an integer cannot have; of one that varies over fewer
 //                     dims a Spread
 //   Where c, (Where d, a, b), x    Where c, a, x, where d holds wherever c does; alike where it does not
+//   Where c, (Where d, a, x), x    Where (And c, d), a, x; alike Where c, x, (Where d, x, a) by Or, and by what holds
+//                     where c or d does not, if that is made for fewer elements
+//   BitwiseAnd x, (BitwiseNot x)   0
 //   what can be but one number   a Spread of a Scalar
 //   Neg (Spread x) ...           Spread (Neg x): what is made of such alone is made for as few elements
 //   Less Sqrt x, c ... Less x, c', where nothing else reads the root of what is not below 0

@@ -1,4 +1,8 @@
 // Floats to integers: truncated and saturated, NaN becomes 0, as convert() of tensor/numeric.hpp.
+#include <bit>
+#include <utility>
+#include <vector>
+
 #include "x86/emitters/convert.hpp"
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/float_bits.hpp"
@@ -20,17 +24,22 @@ constexpr uint32_t kZeroForNaNs = 0x88;           // vfixupimmps
 
 // out = y, which x was converted to. The machine gives 0x80000000 for what does not fit, which is right below; its
 // complement is right above, 0 for NaN. avx512: out is y.
-void make_fit(VectorCode& c, const Vec& out, const Vec& y, const Vec& x, const Mask& mask) {
+void make_fit(X86Context& c, const Vec& out, const Vec& y, const Vec& x, const Mask& mask) {
+  const auto constant = [&](uint32_t bits) { return c.kept_constant(kF32, bits, x.getBit()); };
+  const ConstantOperand above = constant(std::bit_cast<uint32_t>(static_cast<float>(kTwo31)));
+  auto& g = c.gen();
   if (c.avx512()) {
-    c->vcmpps(c.opmask(mask), x, c.f32(kTwo31), kGreaterEqual);
-    c->vpternlogd(y | c.opmask(mask), y, y, kComplement);
-    c->vfixupimmps(y, x, c.u32(kZeroForNaNs), 0);
+    const Xbyak::Opmask too_large(mask.number);
+    g.vcmpps(too_large, x, above, kGreaterEqual);
+    g.vpternlogd(y | too_large, y, y, kComplement);
+    g.vfixupimmps(y, x, constant(kZeroForNaNs), 0);
     return;
   }
-  c->vcmpps(c.vector(mask), x, c.f32(kTwo31), kGreaterEqual);
-  c->vxorps(y, y, c.vector(mask));
-  c->vcmpps(c.vector(mask), x, x, kOrdered);
-  c.keep(out, mask, y);
+  const Vec lanes = X86Context::vector(mask.number, x.getBit());
+  g.vcmpps(lanes, x, above, kGreaterEqual);
+  g.vxorps(y, y, lanes);
+  g.vcmpps(lanes, x, x, kOrdered);
+  g.vandps(out, y, lanes);
 }
 
 // avx512: the greatest stays where x is above.
@@ -49,7 +58,7 @@ void f32_to_i32(VectorCode& c) {
   }
   const Vec y = c.temp();
   c->vcvttps2dq(y, x);
-  make_fit(c, c.out(), y, x, c.mask_temp());
+  make_fit(c.context(), c.out(), y, x, c.mask_temp());
 }
 
 bool are_f32_to_i32(const Signature& s) { return s.in[0] == kF32 && s.out[0] == kI32; }
@@ -70,7 +79,7 @@ class SeveralToI32 final : public Emitter {
       c->vpminsd(other, out(2), out(3));
       c->vpminsd(least, least, other);
     }
-    Xbyak::Label fit;
+    Xbyak::Label fit, other;
     if (c.avx512()) {
       c->vpcmpeqd(c->k0, least, c.u32(kLeast));
       c->kortestw(c->k0, c->k0);
@@ -80,10 +89,15 @@ class SeveralToI32 final : public Emitter {
       c->vmovmskps(c->eax, least);
       c->test(c->eax, c->eax);
     }
-    c->jz(fit, Xbyak::CodeGenerator::T_NEAR);
-    const Mask mask = c.mask_temp();
-    for (size_t i = 0; i < e.out.size(); ++i) make_fit(c, out(i), out(i), c.in(i), mask);
+    c->jnz(other, Xbyak::CodeGenerator::T_NEAR);
     c->L(fit);
+    std::vector<std::pair<Vec, Vec>> converted;
+    for (size_t i = 0; i < e.out.size(); ++i) converted.emplace_back(out(i), c.in(i));
+    c.context().write_behind([converted, fit, other, mask = c.mask_temp()](X86Context& behind) mutable {
+      behind.gen().L(other);
+      for (const auto& [y, x] : converted) make_fit(behind, y, y, x, mask);
+      behind.gen().jmp(fit, Xbyak::CodeGenerator::T_NEAR);
+    });
     return c.finish();
   }
 };

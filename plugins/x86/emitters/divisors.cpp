@@ -41,10 +41,19 @@ class StandingQuotients final : public Emitter {
     test(c, odd);
     for (size_t i = 0; i < e.out.size(); ++i) c->vmulps(out(i), in(i, kX), in(i, kLow));
     for (size_t i = 0; i < e.out.size(); ++i) c->vfmadd231ps(out(i), in(i, kX), in(i, kHigh));
-    Xbyak::Label done;
-    c->jz(done, Xbyak::CodeGenerator::T_NEAR);
-    for (size_t i = 0; i < e.out.size(); ++i) c->vdivps(out(i), in(i, kX), in(i, kDivisor));
+    Xbyak::Label divides, done;
+    c->jnz(divides, Xbyak::CodeGenerator::T_NEAR);
     c->L(done);
+    struct Quotient {
+      Vec out, x, divisor;
+    };
+    std::vector<Quotient> quotients;
+    for (size_t i = 0; i < e.out.size(); ++i) quotients.push_back({out(i), in(i, kX), in(i, kDivisor)});
+    c.context().write_behind([quotients, divides, done](X86Context& behind) mutable {
+      behind.gen().L(divides);
+      for (const Quotient& one : quotients) behind.gen().vdivps(one.out, one.x, one.divisor);
+      behind.gen().jmp(done, Xbyak::CodeGenerator::T_NEAR);
+    });
     return c.finish();
   }
 

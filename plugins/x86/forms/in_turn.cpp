@@ -151,7 +151,12 @@ FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
   if (std::erase_if(functions, [](const auto& one) { return !one.second.shares_scratch; }) > 0)
     for (const size_t most : {4, 2})
       if (auto made = try_joins(most)) return *std::move(made);
-  return {std::move(kernel)};
+  const std::vector<Join> checks = joins_of(4);
+  if (checks.empty()) return {std::move(kernel)};
+  // What several checks cost may be more than that of registers which give way.
+  Lowered together{joined(kernel, checks)}, apart{std::move(kernel)};
+  const bool are_made = allocate(apart).ok() && allocate(together).ok();
+  return are_made && cycles_of_loops(*together.allocated) < cycles_of_loops(*apart.allocated) ? together : apart;
 }
 
 }  // namespace tenon::x86

@@ -95,14 +95,18 @@ class Joiner {
     return static_cast<int32_t>(*kernel_.body[*made].attributes.find("bits")->get_if<int64_t>());
   }
 
-  // What is alike in all lanes: is it a value of this type?
-  bool uniform_is(RegisterId id, ElementType type) const {
+  // What is alike in all lanes: is it a value of this type? What is made in more steps is not looked for.
+  bool uniform_is(RegisterId id, ElementType type, int steps = 4) const {
     static const Name kBroadcast("BroadcastLoad");
     const auto made = uses_.maker(id);
     if (!made) return false;
     const Instruction& one = kernel_.body[*made];
     if (one.op == kBroadcast) return one.memory->element == type;
     if (one.op == kWrap) return wrapped_to(one) == type;
+    if ((is_order(one.op) || one.op == kWhere || (is_bitwise(one.op) && one.in.size() == 2)) && !one.memory) {
+      const auto is_of_type = [&](RegisterId operand) { return uniform_is(operand, type, steps - 1); };
+      return steps > 0 && std::all_of(one.in.begin() + (one.op == kWhere ? 1 : 0), one.in.end(), is_of_type);
+    }
     if (one.op != kScalar) return false;
     const auto bits = static_cast<int32_t>(*one.attributes.find("bits")->get_if<int64_t>());
     return type == kU8 ? bits >= 0 && bits <= 255 : bits >= -128 && bits <= 127;

@@ -98,8 +98,11 @@ void Planner::add_nest(Nest nest) {
   if (options_.merge_sweeps) merge_sweeps(nest, nest.scopes.back());
   if (nest.whole_rows) plan_rows(nest);
   bool offered = false;
-  for (const Access& root : nest.roots)
-    if (element_of(root.port) == body_.values[index(root.value)].element) offered |= offer(root);
+  for (const Access& root : nest.roots) {
+    const ElementType element = element_of(root.port);  // which may not hold all of the value
+    if (element == body_.values[index(root.value)].element || element == element_in_memory(root.value))
+      offered |= offer(root);
+  }
   if (offered) find_sources();
   plan_.nests.push_back(std::move(nest));
 }

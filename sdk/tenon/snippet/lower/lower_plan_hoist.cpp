@@ -122,10 +122,19 @@ std::vector<Access> Planner::find_hoisted(const Nest& nest) {
   for (const ValueId id : order_) {
     if (!again[index(id)] || !wanted[index(id)]) continue;
     if (cost[index(id)] <= (is_apart(nest, id) ? options_.apart_cycles : options_.recompute_cycles)) continue;
-    plan_.scratch.push_back({body_.values[index(id)].element, varies(id), false});
+    plan_.scratch.push_back({element_in_memory(id), varies(id), false});
     hoisted.push_back({id, last_scratch()});
   }
   return hoisted;
+}
+
+// Of narrow integers as many bits as they have, of others their lane.
+ElementType Planner::element_in_memory(ValueId id) const {
+  static const Name kWrap("Wrap"), kTo("to");
+  const BodyNode* const made = maker_[index(id)];
+  const ElementType lane = body_.values[index(id)].element;
+  const Attribute* const to = made && made->op == kWrap ? made->attributes.find(kTo) : nullptr;
+  return to ? ElementType::parse(*to->get_if<std::string>()).value_or(lane) : lane;
 }
 
 bool Planner::is_apart(const Nest& nest, ValueId id) const {

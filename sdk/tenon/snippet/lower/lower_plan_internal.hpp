@@ -54,6 +54,7 @@ class Planner {
   void add_nests(std::vector<Access> roots);
   void add_nest(Nest nest);
   ElementType element_of(int port) const;
+  ElementType element_in_memory(ValueId id) const;
   void outline(Nest& nest);
   void mark_needed(const Nest& nest);
   int level_of(const Nest& nest, ValueId id) const;
