@@ -416,6 +416,22 @@ TEST(MachineRecord, SpoiltTextsAreReadOrRefused) {
   });
 }
 
+// Times are subtracted from each other, and tries are counted on.
+TEST(MachineRecord, NumbersBeyondAllClocksAreRefused) {
+  const std::string of_none = body_of(MachineRecord()), first_line = of_none.substr(0, of_none.find('\n'));
+  const auto read = [&](const std::string& tried, const std::string& begun, const std::string& latest,
+                        const std::string& when) {
+    const std::string body = str(first_line, "\n", tried, "\n", begun, "\n", latest, "\nmeasurement\t", when, "\n");
+    return MachineRecord::from_text(str(body, fnv1a(body), "\n")).ok();
+  };
+  const std::string latest = "9223372036854775807", before = "-9223372036854775808";
+  EXPECT_TRUE(read("1", "0", latest, latest));
+  EXPECT_FALSE(read("1", before, "0", "0"));
+  EXPECT_FALSE(read("1", "0", before, "0"));
+  EXPECT_FALSE(read("1", "0", "0", "-1"));
+  EXPECT_FALSE(read("2147483647", "0", "0", "0"));
+}
+
 TEST(MachineRecord, TextOfAnotherVersionIsRefused) {
   MachineRecord record;
   record.add({{"a", 1e-9}, {"disturbed", 0}}, 1000);

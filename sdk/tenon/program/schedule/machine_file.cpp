@@ -84,6 +84,12 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
+// Seconds by the clock on the wall: what is between two of them does not leave int64.
+std::optional<int64_t> moment(std::string_view text) {
+  const std::optional<int64_t> when = number<int64_t>(text);
+  return when && *when >= 0 ? when : std::nullopt;
+}
+
 // The rest after the line that is taken away.
 std::string_view take_line(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
@@ -169,14 +175,14 @@ Result<MachineRecord> MachineRecord::from_text(std::string_view text) {
   if (take_line(body) != kMachineMagic) return error(Code::parse, "it holds no readings, or those of another version");
   MachineRecord record;
   const std::string_view tried = take_line(body);
-  record.tried_ = number<int>(tried).value_or(0);
-  const std::optional<int64_t> begun = number<int64_t>(take_line(body)), latest = number<int64_t>(take_line(body));
+  record.tried_ = number<uint16_t>(tried).value_or(0);  // one more is an int as well
+  const std::optional<int64_t> begun = moment(take_line(body)), latest = moment(take_line(body));
   if (!begun || !latest) return error(Code::parse, "it does not say when it was made");
   record.begun_ = *begun, record.latest_ = *latest;
   while (!body.empty()) {
     const std::string_view line = take_line(body);
     if (line.starts_with(kMeasurement)) {
-      const std::optional<int64_t> when = number<int64_t>(line.substr(kMeasurement.size()));
+      const std::optional<int64_t> when = moment(line.substr(kMeasurement.size()));
       if (!when) return error(Code::parse, "'", line, "' does not say when");
       record.measurements_.push_back({*when, {}});
       continue;
