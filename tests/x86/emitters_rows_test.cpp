@@ -148,7 +148,7 @@ bool of_a_pass(std::string_view op) {
   return op.ends_with("Bytes") || op.starts_with("UnpackBytes") || op == "SpreadByte" || op == "SpreadMask" ||
          op == "PackMask" || op == "ConvertInRange" || op == "RoundInRange" || op == "ClampLowOfNaN" ||
          op == "OddDivisor" || op == "DivStanding" || op == "MulByPower" || op == "SqrtByProducts" || op == "Keep" ||
-         op == "Drop";
+         op == "Drop" || op == "NegAbs";
 }
 // Those of several vectors: emitters_in_turn_test.cpp; tabulated_test.cpp.
 bool has_own_test(std::string_view op) {

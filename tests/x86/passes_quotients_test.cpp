@@ -161,6 +161,21 @@ TEST_P(StandingQuotients, ByModerateDivisorsNeedNoCheck) {
   expect_quotients(kernel, is_moderate);
 }
 
+// Where two units are there for products, fewer quotients pay for what is made of their divisor.
+TEST_P(StandingQuotients, OfFewVectorsByTwoUnits) {
+  const auto products = [&](int vectors, double units) {
+    LinearKernel kernel = parsed(text_of(""));
+    kernel.extents = {vectors * GetParam().lanes};
+    PassOptions options(FormPasses{.isa = GetParam().isa, .memory_operands = false});
+    options.vector_units = units;
+    EXPECT_TRUE(optimise(kernel, options).ok());
+    return count(print(kernel), "DivStanding ");
+  };
+  EXPECT_EQ(products(9, 1), 0);
+  EXPECT_EQ(products(9, 2), 2);
+  EXPECT_EQ(products(5, 2), 0);
+}
+
 // A quotient takes as long as eight other operations, of each unit. A product that is only added is none by itself.
 TEST_P(StandingQuotients, WithLittleBesideThem) {
   const auto products = [&](int steps, double units) {

@@ -68,6 +68,19 @@ TEST_P(Passes, ANegatedProductIsSubtractedAtOnce) {
   }
 }
 
+TEST_P(Passes, ANegatedMagnitudeIsOneInstruction) {
+  const std::string magnitude = load("f32") + weight("f32") + "    %12:f32 = Abs %10\n    %13:f32 = Neg %12\n";
+  const LinearKernel kernel = optimised(row_kernel(GetParam().lanes, magnitude + "    %20:f32 = Mul %13, %11\n"));
+  const std::string done = print(kernel);
+  EXPECT_EQ(count(done, "NegAbs"), 2) << done;
+  EXPECT_EQ(count(done, "Abs "), 2) << done;
+  const auto code = compiled(kernel);
+  ASSERT_NE(code, nullptr);
+  check<float>(*code, [](float x, float w) { return -std::abs(x) * w; });
+  const std::string twice = print(optimised(row_kernel(GetParam().lanes, magnitude + "    %20:f32 = Mul %13, %12\n")));
+  EXPECT_EQ(count(twice, "NegAbs"), 0) << twice;
+}
+
 TEST_P(Passes, AProductThatOthersReadStays) {
   const std::string twice = load("f32") + weight("f32") +
                             "    %12:f32 = Mul %10, %11\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";

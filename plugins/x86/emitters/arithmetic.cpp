@@ -82,6 +82,8 @@ void absolute(VectorCode& c) {
   c->vpabsd(c.out(), c.in(0));
 }
 
+void negate_magnitude(VectorCode& c) { c->vorps(c.out(), c.in(0), c.u32(kSign32)); }
+
 void square_root(VectorCode& c) { c.wide() ? c->vsqrtpd(c.out(), c.in(0)) : c->vsqrtps(c.out(), c.in(0)); }
 
 template <Rounding kMode>
@@ -104,6 +106,7 @@ constexpr RowPair kArithmeticRows[] = {
     {"Neg", {kI32, kI64}, {.vectors = 1}, {.vectors = 1}, 0, algorithm<negate>},
     {"Abs", kFloatLanes | kSigned32, {}, {}, 0, algorithm<absolute>},
     {"Abs", {kI64}, {.vectors = 2, .cycles = 2}, {}, 0, algorithm<absolute_64>},
+    {"NegAbs", kF32Only, {}, {}, 0, algorithm<negate_magnitude>},
     {"Sqrt", kF32Only, {.cycles = 6}, {.cycles = 10}, 0.5, algorithm<square_root>},
     {"Sqrt", kF64Only, {.cycles = 9}, {.cycles = 18}, 0.5, algorithm<square_root>},
     {"Floor", kFloatLanes, {}, {}, 0, algorithm<round_to_integer<Rounding::down>>},

@@ -17,6 +17,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   mark_narrow_integers(kernel);
   mark_narrow_loads(kernel);
   if (options.contract) contract_multiply_add(kernel);
+  set_signs(kernel);
   // Behind contraction, as it counts what stands beside quotients.
   if (options.contract) divide_by_standing(kernel, options);
   // Behind contraction, which stays within loops: bits are those of open extents.

@@ -211,6 +211,8 @@ void tabulate_functions(snippet::LinearKernel& kernel, Isa isa);
 void contract_multiply_add(snippet::LinearKernel& kernel);  // passes/contraction.cpp
 // Of rows that one vector holds: the fold into the number that changes nothing. passes/neutral.cpp
 void drop_neutral_folds(snippet::LinearKernel& kernel);
+// -|x| is one instruction. passes/signs.cpp
+void set_signs(snippet::LinearKernel& kernel);
 // Extrema of rows that pass NaN on have one check for two vectors. passes/nan.cpp; after drop_neutral_folds.
 void share_nan_checks(snippet::LinearKernel& kernel);
 // Of how many lanes masks and folds are, where that is known: rows of a few elements. passes/first_lanes.cpp; after

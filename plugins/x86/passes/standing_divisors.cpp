@@ -96,12 +96,15 @@ class StandingDivisors {
   // Main loops, single vectors and tails, as if each of them walked the row. While a row waits for its factors not much
   // else is done.
   void count(const Instruction& quotient, const std::vector<double>& trips) {
-    constexpr double kLeastQuotients = 20, kLeastCycles = 64;  // the latter by what is moderate, of one unit
+    // Cycles of the divider, for each unit beside it: by what is moderate; by what is checked, where there are several.
+    constexpr double kLeastQuotients = 20, kLeastCycles = 64, kLeastChecked = 128;
     const RegisterId divisor = quotient.in[1];
     const size_t begin = made(divisor);
     if (begin == kUnmade || begin == 0) return;
     double gain = 1 / kLeastQuotients;
-    if (is_moderate(divisor)) gain = cycles_of(quotient) * options_.vector_units / kLeastCycles;
+    const double cycles = cycles_of(quotient) * options_.vector_units;
+    if (options_.vector_units > 1) gain = std::max(gain, cycles / kLeastChecked);
+    if (is_moderate(divisor)) gain = cycles / kLeastCycles;
     for (size_t depth = begin; depth < trips.size(); ++depth) gain *= trips[depth];
     gains_[divisor] += gain;
   }
