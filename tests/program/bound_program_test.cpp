@@ -481,6 +481,18 @@ TEST(BoundProgram, ForksRunAtTheSameTime) {
   EXPECT_EQ(one["out"], other["out"]);
 }
 
+// A model of a thousand kernels has a thousand such programs, each once for every run at a time.
+TEST(BoundProgram, AContextWithoutTransfersIsSmall) {
+  const Program program = long_chain(3);
+  Data data = chain_data();
+  auto bound = BoundProgram::bind(program, data.arguments());
+  ASSERT_TRUE(bound.ok());
+  const int64_t before = test::allocated_bytes;
+  const auto forked = bound->fork();
+  ASSERT_TRUE(forked.ok());
+  EXPECT_LT(test::allocated_bytes - before, 8192);
+}
+
 struct Calls final : KernelState {
   int64_t count = 0;
 };

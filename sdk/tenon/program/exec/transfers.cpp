@@ -5,10 +5,12 @@
 namespace tenon::program::detail {
 
 TransferQueue::TransferQueue(const std::vector<Site>& sites, size_t tokens) : tokens_(tokens) {
+  if (tokens == 0) return;
   size_t parameters = 0;
   for (const Site& site : sites)
     if (site.token >= 0) parameters = std::max(parameters, site.plan->parameters().size());
-  for (Job& j : jobs_) j.parameters.resize(parameters);
+  jobs_ = std::make_unique<std::array<Job, kJobs>>();
+  for (Job& j : *jobs_) j.parameters.resize(parameters);
 }
 
 bool TransferQueue::push(const Site& site, Frame& frame) {
@@ -75,7 +77,7 @@ void TransferQueue::reset() {
   for (uint64_t number = begun; number < end; ++number) job(number).done.store(number + 1, std::memory_order_relaxed);
   for (uint64_t number = end > kJobs ? end - kJobs : 0; number < begun; ++number)
     while (job(number).done.load(std::memory_order_acquire) <= number) std::this_thread::yield();
-  for (Job& j : jobs_) {
+  for (Job& j : *jobs_) {
     j.free = true;
     j.error.reset();
   }

@@ -52,10 +52,10 @@ class TransferQueue {
     };
     std::array<Entry, kJobs> jobs;
   };
-  Job& job(uint64_t number) { return jobs_[number % kJobs]; }
+  Job& job(uint64_t number) { return (*jobs_)[number % kJobs]; }
   void run(uint64_t number);
 
-  std::array<Job, kJobs> jobs_;
+  std::unique_ptr<std::array<Job, kJobs>> jobs_;  // some 27 KB; null without tokens, as most programs are
   std::vector<Token> tokens_;
   std::atomic<uint64_t> pushed_{0}, taken_{0};
 };
