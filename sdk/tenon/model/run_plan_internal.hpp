@@ -36,7 +36,7 @@ struct RunPlan {
   std::vector<bool> copied;            // outputs that are copies: of inputs, constants, outputs behind them
   std::vector<PassedSlot> passed;
   std::vector<size_t> passed_of_slot;  // which of these it is
-  // By segment, of what it makes. What it reads it has been given by the model's caller or made by others.
+  // By segment, of what those make that run on a stream. Of others, and of what is read, executables are held to it.
   std::vector<ValueCheck> made_checks;
   // Of the model's inputs, where segments do not check all of it: of some that none reads, or symbols of dims that
   // several have.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tenon/plugin/checks_values_internal.hpp>
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/runtime/host_run.hpp>
 #include <tenon/runtime/memory_chart.hpp>
@@ -268,12 +269,18 @@ class GuardedHostExecutable final : public GuardedExecutable, public HostRun, pu
                         const HostRun& run)
       : GuardedExecutable(std::move(origin), std::move(device), nullptr, std::move(made)),
         run_(run),
-        map_(dynamic_cast<const MemoryMap*>(&run)) {}
+        map_(dynamic_cast<const MemoryMap*>(&run)),
+        checks_values_(dynamic_cast<const ChecksValues*>(&run) != nullptr),
+        output_check_(this->outputs()) {}
 
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                    const RunOptions& options) const override {
+    const auto run = [&] { return run_.run(inputs, outputs, options); };
+    if (checks_values_) return guarded(*origin(), "run()", run);
     TENON_OK(check_given(inputs, outputs.size()));
-    return guarded(*origin(), "run()", [&] { return run_.run(inputs, outputs, options); });
+    TENON_OK(guarded(*origin(), "run()", run));
+    for (size_t i = 0; i < outputs.size(); ++i) TENON_OK(output_check_.output(i, *outputs[i]));
+    return {};
   }
   Result<std::unique_ptr<BoundRun>> bind(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                                          const RunOptions& options) const override {
@@ -295,6 +302,8 @@ class GuardedHostExecutable final : public GuardedExecutable, public HostRun, pu
  private:
   const HostRun& run_;
   const MemoryMap* map_;  // null: it does not tell where its values lie
+  const bool checks_values_;
+  const ValueCheck output_check_;
 };
 
 class GuardedBackend final : public TargetBackend {

@@ -4,6 +4,7 @@
 
 #include <tenon/ir/serialize.hpp>
 #include <tenon/ir/verify.hpp>
+#include <tenon/plugin/checks_values_internal.hpp>
 #include <tenon/plugin/graph_values.hpp>
 #include <tenon/runtime/thread_pool.hpp>
 #include <tenon/support/log.hpp>
@@ -25,7 +26,8 @@ Result<Datum> host_view(const RunValue& value) {
   return Datum(std::move(tensor));
 }
 
-class GraphExecutable final : public HostExecutable, public MemoryMap {
+// Its runner finds a program by the types and extents of inputs, and makes outputs by that.
+class GraphExecutable final : public HostExecutable, public MemoryMap, public plugin_room::ChecksValues {
  public:
   static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph, HostExecutableOptions options) {
     TENON_OK(check_outputs(*graph));
