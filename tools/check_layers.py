@@ -16,7 +16,8 @@ The rules, from the plan of the house (docs/architecture.md):
 """
 import re
 import sys
-from pathlib import Path
+
+import repository_check
 
 LAYERS = ["support", "expr", "tensor", "target", "runtime", "ir", "ops", "reference", "passes", "onnx", "codegen",
           "snippet", "program", "irgen", "plugin", "model", "compile"]
@@ -51,20 +52,15 @@ class Room:
         self.storeys = Storeys(f"room '{name}'", folder, storeys)
 
 
-class Checker:
+class Checker(repository_check.Checker):
     def __init__(self, root):
-        self.root = Path(root).resolve()
+        super().__init__(root)
         self.sdk = self.root / "sdk"
-        self.violations = []
-        self.notes = []
         self.files_checked = 0
         self.rooms = {room.name: room for room in self.read_rooms()}
         self.order = self.check_order()
         for name in self.rooms.keys() - set(self.order):
             del self.rooms[name]
-
-    def report(self, path, line, sentence):
-        self.violations.append(f"{path.relative_to(self.root)}:{line}: {sentence}")
 
     # The rooms -------------------------------------------------------------------------------------------------
 
@@ -245,27 +241,10 @@ class Checker:
         self.check_sdk()
         self.check_ir_ext()
         self.check_plugins()
-        return self.violations
 
-
-def main(arguments):
-    if len(arguments) > 1 or any(a.startswith("-") for a in arguments):
-        print(__doc__, file=sys.stderr)
-        return 2
-    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    if not (root / "sdk" / "CMakeLists.txt").is_file():
-        print(f"check_layers: {root} is no checkout of Tenon: it has no sdk/CMakeLists.txt", file=sys.stderr)
-        return 2
-    checker = Checker(root)
-    violations = checker.run()
-    for note in checker.notes:
-        print("note:", note, file=sys.stderr)
-    for violation in violations:
-        print(violation)
-    print(f"check_layers: {len(checker.rooms)} rooms, {checker.files_checked} files, {len(violations)} violations",
-          file=sys.stderr)
-    return 1 if violations else 0
+    def summary(self):
+        return f"{len(self.rooms)} rooms, {self.files_checked} files, {len(self.violations)} violations"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(repository_check.main(sys.argv[1:], "check_layers", __doc__, Checker, "sdk/CMakeLists.txt"))

@@ -10,7 +10,8 @@ exit 1 when there is one.
 """
 import re
 import sys
-from pathlib import Path
+
+import repository_check
 
 FOLDERS = ["docs", "sdk", "plugins", "targets", "ir-ext", "examples", "tests", "tools"]
 SOURCES = {".cpp", ".hpp", ".h", ".py", ".cmake", ".txt", ".sh", ".yaml"}
@@ -45,14 +46,10 @@ def anchors(text):
         yield f"{anchor}-{times}" if times else anchor
 
 
-class Checker:
+class Checker(repository_check.Checker):
     def __init__(self, root):
-        self.root = Path(root).resolve()
-        self.violations = []
+        super().__init__(root)
         self.links = 0
-
-    def report(self, path, line, sentence):
-        self.violations.append(f"{path.relative_to(self.root)}:{line}: {sentence}")
 
     def files(self):
         yield from sorted(self.root.glob("*.md"))
@@ -88,24 +85,10 @@ class Checker:
                 self.check_markdown(path)
             elif path.suffix in SOURCES:
                 self.check_source(path)
-        return self.violations
 
-
-def main(arguments):
-    if len(arguments) > 1 or any(a.startswith("-") for a in arguments):
-        print(__doc__, file=sys.stderr)
-        return 2
-    root = Path(arguments[0]) if arguments else Path(__file__).resolve().parent.parent
-    if not (root / "docs").is_dir():
-        print(f"check_links: {root} is no checkout of Tenon: it has no docs", file=sys.stderr)
-        return 2
-    checker = Checker(root)
-    violations = checker.run()
-    for violation in violations:
-        print(violation)
-    print(f"check_links: {checker.links} links, {len(violations)} lead nowhere", file=sys.stderr)
-    return 1 if violations else 0
+    def summary(self):
+        return f"{self.links} links, {len(self.violations)} lead nowhere"
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(repository_check.main(sys.argv[1:], "check_links", __doc__, Checker, "docs"))

@@ -1,11 +1,7 @@
 """Builds small repositories and asks tools/check_layers.py about them: each wrong include must be found, at its line."""
-import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "check_layers.py"
+import small_repository
 
 GOOD = {
     "sdk/CMakeLists.txt": "add_subdirectory(tenon/support)\nadd_subdirectory(tenon/tensor)\nadd_subdirectory(tenon/target)\n"
@@ -28,30 +24,12 @@ GOOD = {
 }
 
 
-class CheckLayersTest(unittest.TestCase):
-    def check(self, changes):
-        """(exit status, lines of standard output) for the good tree with `changes` written over it; None: no such file."""
-        with tempfile.TemporaryDirectory() as root:
-            for name, text in {**GOOD, **changes}.items():
-                if text is None:
-                    continue
-                path = Path(root) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-            done = subprocess.run([sys.executable, str(SCRIPT), root], capture_output=True, text=True, check=False)
-            self.assertNotIn("Traceback", done.stderr)
-            return done.returncode, done.stdout.splitlines()
-
-    def assert_refused(self, changes, place, *words):
-        status, lines = self.check(changes)
-        self.assertEqual(status, 1, lines)
-        self.assertEqual(len(lines), 1, lines)
-        self.assertTrue(lines[0].startswith(place + ": "), lines[0])
-        for word in words:
-            self.assertIn(word, lines[0])
+class CheckLayersTest(small_repository.Test):
+    SCRIPT = "check_layers.py"
+    GOOD = GOOD
 
     def test_accepts_a_good_tree(self):
-        self.assertEqual(self.check({}), (0, []))
+        self.assert_accepted({})
 
     def test_refuses_an_include_of_a_room_above(self):
         self.assert_refused({"sdk/tenon/support/str.cpp": "\n#include <tenon/tensor/a.hpp>\n"},
@@ -93,7 +71,7 @@ class CheckLayersTest(unittest.TestCase):
     def test_leaves_alone_what_is_not_built_but_not_who_includes_it(self):
         expr = {"sdk/tenon/expr/CMakeLists.txt": "tenon_room(expr LIB runtime DEPS support)\n",
                 "sdk/tenon/expr/e.hpp": "#include <yaml-cpp/yaml.h>\n"}
-        self.assertEqual(self.check(expr), (0, []))
+        self.assert_accepted(expr)
         self.assert_refused({**expr, "sdk/tenon/ir/g.cpp": "#include <tenon/expr/e.hpp>\n"},
                             "sdk/tenon/ir/g.cpp:1", "no room")
         self.assert_refused({**expr, "sdk/tenon/ir/CMakeLists.txt": "tenon_room(ir LIB compiler DEPS support tensor expr)\n"},
@@ -139,7 +117,7 @@ class CheckLayersTest(unittest.TestCase):
                    "sdk/tenon/ir/text/t.hpp": "#include <tenon/ir/data/g.hpp>\n#include <tenon/tensor/a.hpp>\n"}
         self.assert_refused(storeys, "sdk/tenon/ir/g.cpp:1", "no storey of room 'ir'", "data, text")
         with_all = {**storeys, "sdk/tenon/ir/g.cpp": None}
-        self.assertEqual(self.check(with_all), (0, []))
+        self.assert_accepted(with_all)
         self.assert_refused({**with_all, "sdk/tenon/ir/data/h.hpp": "\n#include <tenon/ir/text/t.hpp>\n"},
                             "sdk/tenon/ir/data/h.hpp:2", "'data'", "'text'", "above it")
 
@@ -148,15 +126,12 @@ class CheckLayersTest(unittest.TestCase):
                    "plugins/one/low/l.hpp": "#include <one/a.hpp>\n",
                    "plugins/one/high/h.hpp": '#include "one/low/l.hpp"\n#include <one/high/i.hpp>\n',
                    "plugins/one/high/i.hpp": ""}
-        self.assertEqual(self.check(storeys), (0, []))
+        self.assert_accepted(storeys)
         self.assert_refused({**storeys, "plugins/one/low/l.hpp": "#include <one/high/i.hpp>\n"},
                             "plugins/one/low/l.hpp:1", "'low'", "'high'", "plugin 'one'", "above it")
 
     def test_refuses_a_folder_that_is_no_checkout(self):
-        with tempfile.TemporaryDirectory() as root:
-            done = subprocess.run([sys.executable, str(SCRIPT), root], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("no checkout", done.stderr)
+        self.assert_empty_folder_is_refused()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,7 @@
 """Builds small repositories and asks tools/check_links.py about them: each link to nowhere must be found, at its line."""
-import subprocess
-import sys
-import tempfile
 import unittest
-from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "check_links.py"
+import small_repository
 
 GOOD = {
     "README.md": "# One\n[b](docs/b.md), [its part](docs/b.md#a-part-of-b), [out](https://example.org/x.md), [here](#one)\n",
@@ -16,28 +12,12 @@ GOOD = {
 }
 
 
-class CheckLinksTest(unittest.TestCase):
-    def check(self, changes):
-        """(exit status, lines of standard output) for the good tree with `changes` written over it."""
-        with tempfile.TemporaryDirectory() as root:
-            for name, text in {**GOOD, **changes}.items():
-                path = Path(root) / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-            done = subprocess.run([sys.executable, str(SCRIPT), root], capture_output=True, text=True, check=False)
-            self.assertNotIn("Traceback", done.stderr)
-            return done.returncode, done.stdout.splitlines()
-
-    def assert_refused(self, changes, place, *words):
-        status, lines = self.check(changes)
-        self.assertEqual(status, 1, lines)
-        self.assertEqual(len(lines), 1, lines)
-        self.assertTrue(lines[0].startswith(place + ": "), lines[0])
-        for word in words:
-            self.assertIn(word, lines[0])
+class CheckLinksTest(small_repository.Test):
+    SCRIPT = "check_links.py"
+    GOOD = GOOD
 
     def test_accepts_a_good_tree(self):
-        self.assertEqual(self.check({}), (0, []))
+        self.assert_accepted({})
 
     def test_refuses_a_file_that_is_not_there(self):
         self.assert_refused({"docs/sub/c.md": "\n[b](b.md)\n"}, "docs/sub/c.md:2", "b.md", "no such file")
@@ -56,10 +36,7 @@ class CheckLinksTest(unittest.TestCase):
         self.assert_refused({"sdk/a.cpp": "\n\n// docs/sub/d.md has more.\n"}, "sdk/a.cpp:3", "docs/sub/d.md")
 
     def test_refuses_a_folder_that_is_no_checkout(self):
-        with tempfile.TemporaryDirectory() as root:
-            done = subprocess.run([sys.executable, str(SCRIPT), root], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("no checkout", done.stderr)
+        self.assert_empty_folder_is_refused()
 
 
 if __name__ == "__main__":
