@@ -99,7 +99,7 @@ class SnippetCall {
   Result<void> add_piece(const SnippetCode& code, Dims extents, const std::vector<int64_t>& skipped_bytes,
                          const CallOptions& options);
   Result<std::unique_ptr<FormCall>> plan_form(const SnippetCode& code, const SnippetForm& form, const Dims& extents,
-                             std::span<const int64_t> skipped_bytes, const CallOptions& options) const;
+                                              std::span<const int64_t> skipped_bytes, const CallOptions& options) const;
   Result<void> add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join,
                           const CallOptions& options);
   Result<void> add_repeats(const SnippetCode& code, const RowJoin& join, int64_t length);

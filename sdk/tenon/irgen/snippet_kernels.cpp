@@ -53,7 +53,8 @@ class SnippetState final : public program::KernelState, public program::Settling
       TENON_OK(prepare(context, threads));
     // Written where they change alone: another core that reads a line that was just written waits .2 us.
     for (size_t i = 0; i < addresses_.size(); ++i)
-      if (std::byte* const base = context.operands[work_->operands[i]].base; addresses_[i] != base) addresses_[i] = base;
+      if (std::byte* const base = context.operands[work_->operands[i]].base; addresses_[i] != base)
+        addresses_[i] = base;
     return {};
   }
   bool has_seen(const CallContext& context) const {
