@@ -133,9 +133,7 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   size_t best_distance = word.size() / 3 + 2;
   for (const auto& candidate : candidates) {
     const size_t distance = edit_distance(word, candidate);
-    // What differs in more than half of its letters is another word, however short.
-    const bool is_alike = 2 * distance <= std::max(word.size(), candidate.size());
-    if (is_alike && distance < best_distance) best_distance = distance, best = candidate;
+    if (distance < best_distance) best_distance = distance, best = candidate;
   }
   return best;
 }
