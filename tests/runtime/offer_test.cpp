@@ -1,7 +1,7 @@
-#include <array>
 #include <atomic>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -64,8 +64,8 @@ TEST(Offer, IsRunByOneOfTwo) {
   });
   int64_t by_thread = 0, by_caller = 0;
   for (int64_t i = 0; (by_thread < 1000 || by_caller < 1000 || i < 5000) && i < 5'000'000; ++i) {
-    std::array<int64_t, 1> written{};  // not atomic: done() is what makes it seen
-    const RangeBody body = [&](int64_t begin, int64_t end) { written[0] += end - begin; };
+    int64_t written = 0;  // not atomic: done() is what makes it seen
+    const RangeBody body = [&](int64_t begin, int64_t end) { written += end - begin; };
     offer.make(body, i, i + 7);
     for (auto pause = random() % 2000; pause > 0; --pause) std::atomic_signal_fence(std::memory_order_seq_cst);
     if (!offer.done() && offer.take_back(run)) {
@@ -74,7 +74,7 @@ TEST(Offer, IsRunByOneOfTwo) {
       while (!offer.done()) std::this_thread::yield();
       ++by_thread;
     }
-    ASSERT_EQ(written[0], 7) << "offer " << i << ", seed " << kSeed;
+    ASSERT_EQ(written, 7) << "offer " << i << ", seed " << kSeed;
   }
   ends = true;
   thread.join();

@@ -1,8 +1,9 @@
-// One range of a short loop, handed to one thread that is awake. A line that one core has written takes some 100 ns to
+// One range of a short loop, handed to one thread that is awake. A line that one core has written takes .1 to .2 us to
 // the other, so each way takes one: the caller's to the thread holds all that there is to know, and the thread's to the
 // caller that it is done.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
