@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <ranges>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -15,14 +16,14 @@ using snippet::ValueId;
 // Choices by one condition between values that are the same for all elements, and what is made of these alone.
 struct Group {
   int choices = 0, made = 0;
-  int seen = 0;  // of both, that others read
+  int seen = 0;  // of both, numbers that others read
 };
 
 class ChoiceIdentities final : public NodeIdentities {
  public:
   ChoiceIdentities(NewBody& body, std::span<const BodyNode> nodes)
-      : body_(body), by_(body.value_count(), -1), summed_(body.value_count(), 0) {
-    if (!is_tiny()) find_groups(nodes);
+      : body_(body), along_(long_dims(body.body())), by_(body.value_count(), -1), summed_(body.value_count(), 0) {
+    if (along_ != 0) find_groups(nodes);
     for (const BodyNode& node : nodes)
       if (sums(node.op))
         for (const ValueId operand : node.operands) summed_[NewBody::index(operand)] = 1;
@@ -39,32 +40,36 @@ class ChoiceIdentities final : public NodeIdentities {
     ValueId condition, holds, fails;
   };
 
-  bool is_uniform(ValueId id) const { return body_.varies(id) == 0; }
+  // The same for all elements of a row, or where rows are short of all rows.
+  bool is_uniform(ValueId id) const { return (body_.varies(id) & along_) == 0; }
   ValueId condition_of(ValueId id) const { return NewBody::index(id) < by_.size() ? by_[NewBody::index(id)] : -1; }
 
-  // Such as whose arms would take as long as all their elements.
-  bool is_tiny() const {
+  // The dims along which so many elements lie that the arms of a choice take less than what is made of it; none: there
+  // are too few.
+  static snippet::DimSet long_dims(const snippet::Body& body) {
     constexpr int64_t kElements = 64;
+    if (body.rank() == 0) return 0;
     int64_t elements = 1;
-    for (const snippet::BodyDim& dim : body_.body().dims) {
-      if (!dim.extent.is_constant()) return false;
+    for (const snippet::BodyDim& dim : body.dims) {
+      if (!dim.extent.is_constant()) return along_rows(body);
       elements *= dim.extent.constant();
     }
-    return elements < kElements;
+    if (elements < kElements) return 0;
+    return body.dims.back().extent.constant() < kElements ? body.all_dims() : along_rows(body);
   }
+  static snippet::DimSet along_rows(const snippet::Body& body) { return snippet::DimSet{1} << (body.rank() - 1); }
 
   // ---- Choices between values that are the same for all elements ----
 
   // The condition by which `node` is one of two such values; -1: it is not.
   ValueId two_valued(const BodyNode& node) const {
-    if (is_uniform(node.result) || body_.element(node.result) == kBool || node.op == kSpread ||
-        snippet::is_reduction(node.op))
-      return -1;
-    if (is_choice(node)) return node.operands[0];
+    if (is_uniform(node.result) || node.op == kSpread || snippet::is_reduction(node.op)) return -1;
     ValueId by = -1;
-    for (const ValueId operand : node.operands) {
+    for (size_t i = 0; i < node.operands.size(); ++i) {
+      const ValueId operand = node.operands[i];
       if (is_uniform(operand)) continue;
-      const ValueId one = condition_of(operand);
+      ValueId one = condition_of(operand);
+      if (one < 0 && i == 0 && node.op == kWhere) one = operand;
       if (one < 0 || (by >= 0 && one != by)) return -1;
       by = one;
     }
@@ -78,13 +83,17 @@ class ChoiceIdentities final : public NodeIdentities {
     std::vector<char> seen(by_.size(), 0);
     for (const BodyNode& node : nodes) {
       const ValueId by = by_[NewBody::index(node.result)] = two_valued(node);
-      if (by >= 0) ++(is_choice(node) ? groups_[by].choices : groups_[by].made);
+      if (by >= 0) ++(is_choice(node) && node.operands[0] == by ? groups_[by].choices : groups_[by].made);
       for (const ValueId operand : node.operands)
         if (condition_of(operand) != by) seen[NewBody::index(operand)] = 1;
     }
     for (const snippet::BodyPort& output : body_.body().outputs) seen[NewBody::index(output.value)] = 1;
+    // Conditions that others read are made as they were, of the numbers.
+    for (const BodyNode& node : std::views::reverse(nodes))
+      if (seen[NewBody::index(node.result)] && body_.element(node.result) == kBool)
+        for (const ValueId operand : node.operands) seen[NewBody::index(operand)] = 1;
     for (size_t id = 0; id < seen.size(); ++id)
-      if (seen[id] && by_[id] >= 0) ++groups_[by_[id]].seen;
+      if (seen[id] && by_[id] >= 0 && body_.element(static_cast<ValueId>(id)) != kBool) ++groups_[by_[id]].seen;
   }
   // No more choices than there are, since some machines take three operations for one.
   bool pays(ValueId condition) const {
@@ -94,28 +103,37 @@ class ChoiceIdentities final : public NodeIdentities {
 
   void take_into_arms(BodyNode& node) {
     if (!pays(condition_of(node.result))) return;
-    if (is_choice(node)) {
-      arms_[node.result] = {node.operands[0], node.operands[1], node.operands[2]};
-      return;
-    }
     BodyNode holds = node, fails = node;
     ValueId condition = -1;
+    bool chooses = false;  // by the condition itself
     for (size_t i = 0; i < node.operands.size(); ++i) {
       const ValueId operand = node.operands[i];
       if (is_uniform(operand)) continue;
       const auto arms = arms_.find(operand);
-      if (arms == arms_.end() || (condition >= 0 && arms->second.condition != condition)) return;
-      condition = arms->second.condition;
-      holds.operands[i] = arms->second.holds, fails.operands[i] = arms->second.fails;
+      const bool is_made = arms != arms_.end();
+      if (!is_made && (i != 0 || node.op != kWhere)) return;
+      const ValueId by = is_made ? arms->second.condition : operand;
+      if (condition >= 0 && by != condition) return;
+      condition = by;
+      if (is_made)
+        holds.operands[i] = arms->second.holds, fails.operands[i] = arms->second.fails;
+      else
+        chooses = true;
     }
-    if (condition < 0 || body_.varies(condition) != body_.varies(node.result)) return;
-    for (BodyNode* const arm : {&holds, &fails}) {
-      arm->result = body_.add_value({body_.element(node.result), 0});
-      if (body_.rounded(node.result)) body_.set_rounded(arm->result);
-      body_.keep(*arm);
-    }
-    NewBody::set(node, kWhere, {condition, holds.result, fails.result});
-    arms_[node.result] = {condition, holds.result, fails.result};
+    const Arms arms =
+        chooses ? Arms{condition, holds.operands[1], fails.operands[2]} : Arms{condition, kept(holds), kept(fails)};
+    if (!body_.vary_as({condition, arms.holds, arms.fails}, node.result)) return;
+    arms_[node.result] = arms;
+    if (body_.element(node.result) != kBool) NewBody::set(node, kWhere, {condition, arms.holds, arms.fails});
+  }
+  ValueId kept(BodyNode arm) {
+    snippet::DimSet varies = 0;
+    for (const ValueId operand : arm.operands) varies |= body_.varies(operand);
+    const ValueId of = arm.result;
+    arm.result = body_.add_value({body_.element(of), varies});
+    if (body_.rounded(of)) body_.set_rounded(arm.result);
+    body_.keep(arm);
+    return arm.result;
   }
 
   // ---- Differences of which one arm is 0 ----
@@ -149,6 +167,7 @@ class ChoiceIdentities final : public NodeIdentities {
   }
 
   NewBody& body_;
+  const snippet::DimSet along_;
   std::vector<ValueId> by_;                    // the condition by which each value is one of two; -1: none
   std::vector<char> summed_;                   // of the body that was given
   std::unordered_map<ValueId, Group> groups_;  // by condition

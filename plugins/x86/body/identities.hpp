@@ -13,9 +13,11 @@ namespace tenon::x86 {
 //   Where c, (Where c, a, b), d    Where c, a, d
 //   Where (Less a, b), (Min a, b), d    Where (Less a, b), a, d; alike Max and other orders, of integers
 //   Abs (Add (Where c, u, 3), v) ...    Where c, Abs (Add u, v), Abs (Add 3, v), where u and v are the same for all
-//                              elements and no more choices come of it
+//                              elements of a row and no more choices come of it; also by way of comparisons
 //   Sub (Where c, a, b), b     Where c, (Sub a, b), 0, of integers
 //   Or (Less a, b), (Equal a, b) ...   of integers: the comparison that holds of both
+//   Or (Greater a, 4), (LessOrEqual a, 3) ...   of integers: NotEqual a, 4
+//   ReduceMax (Add x, 3) ...   Add (ReduceMax x), 3, of f32; alike differences, products, Neg, and ReduceMin
 //   Less a, (Max a, b) ...     Less a, b; and what is always so, or never
 //   Max (Min a, b), a of integers; And (Or c, d), c ...    a; c
 //   Abs (Neg x), Abs (Mul (Neg x), y), Neg (Neg x), Mul (Neg x), c ...   without the signs

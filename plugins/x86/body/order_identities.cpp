@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "x86/body/identities_internal.hpp"
+#include "x86/body/whole_set.hpp"
 #include "x86/names.hpp"
 
 namespace tenon::x86 {
@@ -10,9 +11,6 @@ namespace {
 
 using snippet::BodyNode;
 using snippet::ValueId;
-
-const Name kLess("Less"), kLessOrEqual("LessOrEqual"), kGreater("Greater"), kGreaterOrEqual("GreaterOrEqual"),
-    kNotEqual("NotEqual");
 
 // In which of the three orders of a and b a comparison holds.
 struct Orders {
@@ -32,7 +30,10 @@ class OrderIdentities final : public NodeIdentities {
   std::optional<ValueId> of(BodyNode& node) override {
     if (node.op == kWhere) return chosen(node);
     if (const auto is = absorbed(node)) return is;
-    if (node.op == kAnd || node.op == kOr) join(node);
+    if (node.op == kAnd || node.op == kOr) {
+      join(node);
+      if (const auto is = join_with_numbers(node)) return is;
+    }
     compare_with_other(node);
     see_order(node);
     if (node.op == kAbs) {
@@ -148,6 +149,37 @@ class OrderIdentities final : public NodeIdentities {
     node.op = kNames[set];
     node.attributes = {};
     node.operands = {a.a, is_known ? a.a : a.b};  // never less, always equal
+  }
+
+  // Comparisons of one integer with numbers as one of them, or as another one.
+  std::optional<ValueId> join_with_numbers(BodyNode& node) {
+    const auto left = reach_of(node.operands[0]), right = reach_of(node.operands[1]);
+    if (!left || !right || left->of != right->of) return std::nullopt;
+    const WholeSet both = node.op == kAnd ? left->holds.common(right->holds) : left->holds.joined(right->holds);
+    if (both == left->holds) return node.operands[0];
+    if (both == right->holds) return node.operands[1];
+    const auto as = both.as_comparison();
+    if (!as) return std::nullopt;
+    const ElementType type = body_.element(left->of);
+    NewBody::set(node, as->op, {left->of, as->number ? body_.scalar(type, *as->number, node.label) : left->of});
+    see_order(node);
+    return std::nullopt;
+  }
+  struct Reach {
+    ValueId of = -1;
+    WholeSet holds;
+  };
+  // For which numbers a comparison of an integer with a constant holds.
+  std::optional<Reach> reach_of(ValueId condition) const {
+    const auto found = orders_.find(condition);
+    if (found == orders_.end() || !body_.is_int(found->second.a)) return std::nullopt;
+    Orders order = found->second;
+    if (is_number(order.a)) order = {order.b, order.a, Orders::turned(order.set)};
+    const BodyNode* const number = body_.maker(order.b, kScalar);
+    if (!number || is_number(order.a)) return std::nullopt;
+    const auto bits = static_cast<uint64_t>(*number->attributes.find(kBits)->get_if<int64_t>());
+    return Reach{order.a, WholeSet(body_.element(order.b), bits, (order.set & Orders::kBelow) != 0,
+                                   (order.set & Orders::kEqual) != 0, (order.set & Orders::kAbove) != 0)};
   }
 
   std::optional<ValueId> chosen(BodyNode& node) {
