@@ -7,7 +7,7 @@
 namespace tenon::x86 {
 
 using snippet::kAddParameter, snippet::kHeadLanes, snippet::kLoopBegin, snippet::kLoopEnd, snippet::kSpread,
-    snippet::kTailBegin, snippet::kTailEnd;
+    snippet::kTailBegin, snippet::kTailEnd, snippet::kWhenBegin, snippet::kWhenEnd;
 
 inline const Name kAbs("Abs"), kAdd("Add"), kAnd("And"), kBroadcastLoad("BroadcastLoad"), kClampHigh("ClampHigh"),
     kClampLow("ClampLow"), kConvert("Convert"), kConvertInRange("ConvertInRange"), kDiv("Div"), kDivAlike("DivAlike"),

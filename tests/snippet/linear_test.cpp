@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <array>
 #include <snippet/bodies.hpp>
 #include <support_lib/spoilt.hpp>
 
@@ -40,6 +42,25 @@ constexpr std::string_view kScale = R"(kernel @scale lanes 4 {
 }
 )";
 
+// y = x where the first x is below 2, else nothing.
+constexpr std::string_view kWhen = R"(kernel @when lanes 4 {
+  #0 = pointer 0
+  #1 = pointer 1
+  %0:g = Parameter #0
+  %1:g = Parameter #1
+  %2:f32 = Load f32 [%0]
+  %3:f32 = Scalar {bits = 0x40000000}
+  %4:bool = Less %2, %3
+  when %4 {
+    Store f32 [%1], %2
+  }
+  when not %4 {
+    %5:f32 = Neg %2
+    Store f32 [%1 + 16], %5
+  }
+}
+)";
+
 LinearKernel parsed(std::string_view text) {
   auto kernel = parse_linear(text);
   EXPECT_TRUE(kernel.ok()) << kernel.error().to_string();
@@ -54,6 +75,37 @@ std::string changed(std::string_view from, std::string_view to) {
 }
 
 TEST(LinearText, PrintsWhatItParses) { EXPECT_EQ(print(parsed(kScale)), kScale); }
+
+TEST(LinearText, Whens) {
+  EXPECT_EQ(print(parsed(kWhen)), kWhen);
+  EXPECT_FALSE(parse_linear(std::string(kWhen).replace(kWhen.find("when %4"), 7, "when % ")).ok());
+}
+
+// On the interpreter, allocated or not: one of the two runs, by lane 0 alone.
+TEST(LinearRun, Whens) {
+  for (const bool allocated : {false, true}) {
+    LinearKernel kernel = parsed(kWhen);
+    const TestMachine machine = test_machine(4, true, true);
+    if (allocated) {
+      const auto done = allocate(kernel, machine.pool, machine.needs);
+      ASSERT_TRUE(done.ok()) << done.error().to_string();
+      const auto checked = verify(kernel);
+      ASSERT_TRUE(checked.ok()) << checked.error().to_string();
+    }
+    for (const float first : {1.0f, 3.0f}) {
+      std::array<float, 4> x{first, 5, 1, 7};
+      std::array<float, 8> y{};
+      const std::array<int64_t, 2> words{reinterpret_cast<int64_t>(x.data()), reinterpret_cast<int64_t>(y.data())};
+      const std::array<LinearBuffer, 2> buffers{LinearBuffer{x.data(), sizeof x, false},
+                                                LinearBuffer{y.data(), sizeof y, true}};
+      const auto ran = run_linear(kernel, words, buffers, allocated ? machine.needs : NeedsFn());
+      ASSERT_TRUE(ran.ok()) << ran.error().to_string();
+      const std::array<float, 8> expected =
+          first < 2 ? std::array<float, 8>{first, 5, 1, 7} : std::array<float, 8>{0, 0, 0, 0, -first, -5, -1, -7};
+      EXPECT_EQ(y, expected);
+    }
+  }
+}
 
 TEST(LinearText, IsWhatLoweringMakes) {
   BodyBuilder build("scale", "kk");
@@ -143,8 +195,9 @@ TEST(LinearText, SpoiltTextsAreReadOrRefused) {
   tenon::testing::Spoilt texts{
       {std::string(kScale)},
       tenon::testing::words_of(
-          "% # [ ] { } -> loop 1 tail step @v1 :f32 .partial slot 0x -1 99999999999 {a = moves ; \n "
+          "% # [ ] { } -> loop 1 tail when not step @v1 :f32 .partial slot 0x -1 99999999999 {a = moves ; \n "
           "\xff")};
+  texts.good.emplace_back(kWhen);
   for (const Body& body : {one_of_each(), rows_body()}) {
     auto kernel = lower(body, {.lanes = 8});
     ASSERT_TRUE(kernel.ok());
@@ -194,6 +247,26 @@ TEST(LinearVerify, NamesWhatIsBroken) {
   fails("loop 1 d1 dim 1 %2 vector step 4", "loop 1 d1 dim 1 %2 vector step 0", "does not advance");
   // What a loop writes is not there when it has not run.
   fails("    tail 2", "    Store.one f32 [%6], %5\n    tail 2", "%5 is read, but not written before on every path");
+}
+
+TEST(LinearVerify, Whens) {
+  const auto fails = [](std::string_view from, std::string_view to, std::string_view with) {
+    std::string text(kWhen);
+    const auto checked = verify(parsed(text.replace(text.find(from), from.size(), to)));
+    ASSERT_FALSE(checked.ok()) << to;
+    EXPECT_THAT(checked.error().to_string(), HasSubstr(with));
+  };
+  EXPECT_TRUE(verify(parsed(kWhen)).ok());
+  fails("when %4", "when %3", "%3 is a vector register");
+  // What it writes is not there when it has not run.
+  fails("  when not", "  Store f32 [%1], %5\n  when not", "%5 is read, but not written before on every path");
+  fails("Neg %2\n    Store f32 [%1 + 16], %5\n  }", "Neg %2\n  }\n  Store f32 [%1 + 16], %5",
+        "%5 is read, but not written before on every path");
+  LinearKernel kernel = parsed(kWhen);
+  kernel.body.pop_back();
+  EXPECT_THAT(verify(kernel).error().to_string(), HasSubstr("never ends"));
+  kernel.body.insert(kernel.body.begin(), {.op = "WhenEnd"});
+  EXPECT_THAT(verify(kernel).error().to_string(), HasSubstr("ends where it is not the innermost region"));
 }
 
 TEST(LinearVerify, Blocks) {

@@ -52,6 +52,27 @@ TEST(WriteOut, FewVectorsHaveNoLoops) {
   }
 }
 
+// Of two whens one runs: what is in the second counts from where the counter stood before the first.
+TEST(WriteOut, WhensCountForThemselves) {
+  const auto when = [](const char* head, int loop, int load) {
+    return str("  when ", head, "%3 {\n    loop ", loop, " d0 dim 0 %4 vector step 4 limit #2 {\n      %", load,
+               ":f32 = Load f32 [%0 + %4]\n      Store f32 [%1 + %4], %", load, "\n    }\n  }\n");
+  };
+  auto kernel = parse_linear(
+      "kernel @when lanes 4 {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = limit loop 0 known 4\n  %0:g = Parameter #0\n"
+      "  %1:g = Parameter #1\n  %2:f32 = BroadcastLoad f32 [%0]\n  %3:bool = Less %2, %2\n  %4:g = Zero\n" +
+      when("", 0, 5) + when("not ", 1, 6) + "}\n");
+  ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
+  write_out(*kernel);
+  ASSERT_TRUE(verify(*kernel).ok()) << verify(*kernel).error().to_string() << print(*kernel);
+  EXPECT_EQ(borders(*kernel), 0) << print(*kernel);
+  EXPECT_EQ(count(*kernel, "Zero"), 0);
+  std::vector<int64_t> stores;
+  for (const Instruction& one : kernel->body)
+    if (one.op == "Store") stores.push_back(one.memory->displacement_bytes);
+  EXPECT_EQ(stores, (std::vector<int64_t>{0, 16, 0, 16})) << print(*kernel);
+}
+
 // What copies make is apart: else it would live, and hold a register, from the first copy to the last.
 TEST(WriteOut, CopiesHaveRegistersOfTheirOwn) {
   const auto written_twice = [](const LinearKernel& kernel) {

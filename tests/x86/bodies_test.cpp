@@ -38,7 +38,8 @@ void align_rows(RandomBody& random, Dims& extents) {
 
 class Bodies : public MachineTest {
  protected:
-  void try_seed(uint64_t seed) {
+  // `unswitches`: where there is a choice by what stands, it is two loops.
+  void try_seed(uint64_t seed, bool unswitches = false) {
     SCOPED_TRACE(str("seed ", seed, " (TENON_FUZZ_FIRST)"));
     const auto [isa, lanes] = GetParam();
     const TargetDescription target = target_of(isa);
@@ -90,9 +91,10 @@ class Bodies : public MachineTest {
     options.machine = {pool, snippet::needs_of(full_table(), target)};
     // As forms for what is near: nothing is fetched, and small calls are not cut.
     snippet::DimSet whole = 0;
-    if (random.pick(4) == 0) {
+    if (random.pick(4) == 0 || unswitches) {
       passes = FormPasses{.isa = isa, .contract = passes.contract};
       passes.near = true;
+      if (unswitches) passes.unswitch_cycles = 0;
       options.lower.whole_rows = options.lower.join_rows = options.lower.heads = options.lower.skew_rows = false;
       options.lower.behind_blocks = options.lower.merge_sweeps = false;
       options.lower.all_copies = random.pick(3) == 0;
@@ -100,7 +102,7 @@ class Bodies : public MachineTest {
     }
     const auto items = items_of(body);
     const auto staged = staged_rows_of(body);
-    if (((items && isa == Isa::avx512) || staged) && random.pick(2) == 0) {
+    if (!unswitches && ((items && isa == Isa::avx512) || staged) && random.pick(2) == 0) {
       passes = FormPasses{.isa = isa, .contract = passes.contract, .items = items, .staged_rows = staged};
       options.lower.whole_rows = options.lower.join_rows = options.lower.heads = options.lower.skew_rows = false;
       options.lower.behind_blocks = options.lower.merge_sweeps = false;
@@ -113,6 +115,7 @@ class Bodies : public MachineTest {
       const bool lines = std::ranges::any_of(kernel.body, is_line);
       skewed_lines_ += kernel.skewed && lines;
       lines_alone_ += passes.alone && lines;
+      unswitched_ += std::ranges::any_of(kernel.body, [](const auto& one) { return one.op == "WhenBegin"; });
       staged_ += passes.items && has_streaming_stores(kernel);
       staged_rows_ += passes.staged_rows && has_streaming_stores(kernel);
       return {};
@@ -149,6 +152,7 @@ class Bodies : public MachineTest {
   int lines_alone_ = 0;   // and one by one
   int staged_ = 0;        // and those whose items are staged
   int staged_rows_ = 0;   // and those whose rows are
+  int unswitched_ = 0;    // kernels with two loops for a choice
 };
 
 TEST_P(Bodies, MatchTheOperatorsOneByOne) {
@@ -161,6 +165,12 @@ TEST_P(Bodies, MatchTheOperatorsOneByOne) {
   EXPECT_GE(lines_alone_, lines ? 1 : 0) << "are to be drawn";
   EXPECT_GE(staged_, lines ? 1 : 0) << "are to be drawn";
   EXPECT_GE(staged_rows_, first == 1 && seeds >= 500 ? 1 : 0) << "are to be drawn";
+}
+
+TEST_P(Bodies, ChoicesBecomeTwoLoops) {
+  const uint64_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(1000);
+  for (uint64_t seed = first; seed < first + seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed, true);
+  EXPECT_GE(unswitched_, first == 1 && seeds >= 1000 ? 20 : 0) << "are to be drawn";
 }
 
 // Short rows of all widths, joined: rows before, at and behind the last joined one, all passes for large calls.

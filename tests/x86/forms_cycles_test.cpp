@@ -28,6 +28,26 @@ TEST_P(FormsCycles, CyclesOfACallCountTripsOfLoops) {
   EXPECT_EQ(maker.cycles_of_call(kernel), std::nullopt);
 }
 
+// Of two whens one runs.
+TEST_P(FormsCycles, CyclesOfACallCountOneOfTwoWhens) {
+  const FormMaker maker(target(), **jitter_table(), {});
+  const int lanes = lanes_of(GetParam(), kF32);
+  const auto when = [&](const char* head, int id) {
+    return str("  when ", head, "%3 {\n    loop ", id - 6, " d0 dim 0 %4 vector step ", lanes, " limit #2 {\n      %",
+               id, ":f32 = Load f32 [%0 + %4]\n      Store f32 [%1 + %4], %", id, "\n    }\n  }\n");
+  };
+  const auto kernel = [&](const std::string& whens) {
+    snippet::LinearKernel made = testing::parsed(
+        str("kernel @when lanes ", lanes, " {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = limit loop 0\n",
+            "  %0:g = Parameter #0\n  %1:g = Parameter #1\n  %2:f32 = BroadcastLoad f32 [%0]\n",
+            "  %3:bool = Less %2, %2\n  %4:g = Zero\n  %5:g = Zero\n", whens, "}\n"));
+    made.extents = {1000};
+    return made;
+  };
+  const snippet::LinearKernel one = kernel(when("", 6)), both = kernel(when("", 6) + when("not ", 7));
+  EXPECT_EQ(*maker.cycles_of_call(both), *maker.cycles_of_call(one));
+}
+
 // Whether several vectors or rows go at once, rows are one stretch, or a loop walks several stretches of one.
 TEST_P(FormsCycles, CyclesOfACallGoWithItsElements) {
   const FormMaker maker(target(), **jitter_table(), {});

@@ -153,6 +153,13 @@ class X86Context final : public codegen::EmitContext {
     Xbyak::Label begin, end;
   };
   LoopLabels& loop_labels(int64_t number) { return labels_[number]; }
+  // The label behind what may not run: of the innermost one that has begun.
+  Xbyak::Label& begin_when() { return whens_.emplace_back(); }
+  Xbyak::Label end_when() {
+    const Xbyak::Label end = whens_.back();
+    whens_.pop_back();
+    return end;
+  }
 
   // Appends the constant pool, resolves labels, and hands out what has been made. Once, at the end.
   CodeObject finish(std::string name);
@@ -190,6 +197,7 @@ class X86Context final : public codegen::EmitContext {
   std::vector<uint8_t> taken_;      // code on its way
   std::vector<PoolUse> pool_uses_;  // of code that has moved
   std::map<int64_t, LoopLabels> labels_;
+  std::vector<Xbyak::Label> whens_;  // that have begun
   std::vector<int> free_;
   std::map<Kept, int> kept_;
   int loops_ = 0;

@@ -29,13 +29,31 @@ double packing_cycles(const snippet::Instruction& one, Isa isa) {
   return isa == Isa::avx512 ? 1 : 3;
 }
 
+// Follows a kernel's instructions: of two whens one runs, and the first is counted.
+class Counted {
+ public:
+  bool has(const snippet::Instruction& one) {
+    if (one.op == snippet::kWhenBegin && (left_out_ > 0 || !snippet::when_holds(one))) ++left_out_;
+    if (one.op == snippet::kWhenEnd && left_out_ > 0) {
+      --left_out_;
+      return false;
+    }
+    return left_out_ == 0;
+  }
+
+ private:
+  int left_out_ = 0;  // that are open
+};
+
 }  // namespace
 
 double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
   static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
   double cycles = 0;
   int64_t increment = 0;  // of the innermost loop, 0 outside of those over vectors
+  Counted counted;
   for (const snippet::Instruction& one : kernel.body) {
+    if (!counted.has(one)) continue;
     if (one.op == kBegin || one.op == kEnd) {
       const snippet::Loop& loop = kernel.loops[static_cast<size_t>(one.number)];
       increment = one.op == kBegin && loop.kind == snippet::Loop::Kind::vector ? loop.increment : 0;
@@ -64,7 +82,9 @@ std::optional<double> FormMaker::cycles_of_call(const snippet::LinearKernel& ker
   double cycles = 0;
   std::vector<double> trips = {1};  // of the loops around, each
   std::map<snippet::RegisterId, int64_t> left;
+  Counted counted;
   for (const snippet::Instruction& one : kernel.body) {
+    if (!counted.has(one)) continue;
     cycles += cycles_of(kernel, one) * trips.back();
     if (one.op == kBegin || one.op == kTail) {
       const snippet::Loop& loop = kernel.loops[static_cast<size_t>(one.number)];

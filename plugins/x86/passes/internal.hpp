@@ -22,8 +22,8 @@ using snippet::Memory;
 using snippet::Param;
 using snippet::RegisterId;
 
-// Does a loop or a tail begin or end there?
-inline bool is_border(Name op) { return op == kLoopBegin || op == kLoopEnd || op == kTailBegin || op == kTailEnd; }
+// Does a loop, a tail or a when begin or end there?
+inline bool is_border(Name op) { return snippet::begins_region(op) || snippet::ends_region(op); }
 
 // Has `order(stretch, border)` order the instructions between each two borders: `border` is the one that ends them.
 // What follows the last border stays as it is.

@@ -8,6 +8,7 @@
 namespace tenon::x86 {
 
 Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
+  if (options.near) unswitch_loops(kernel, options);
   use_low_bits(kernel);
   if (options.near || options.bytes) join_bytes(kernel, options.isa);
   options.isa == Isa::avx512 ? join_conditions(kernel) : turn_choices(kernel);

@@ -162,6 +162,9 @@ struct PassOptions : FormPasses {
   bool bytes = false;
   // Rows go one by one, each sweep by itself.
   bool alone = false;
+  // Of what is near: so many cycles a call, or a row, has to take less where a choice becomes two loops: as long as a
+  // jump takes that is not foreseen, and code that is twice as long. 0: all choices do.
+  double unswitch_cycles = 60;
 };
 
 // All of them, in the order below; then the verifier.
@@ -171,6 +174,8 @@ Result<void> optimise(snippet::LinearKernel& kernel, const PassOptions& options)
 // integer become integers by what the machine has, which makes 0x80000000 of NaN, where the highest bit is not read;
 // else NaN is 0 by the clamp. passes/low_bits.cpp
 void use_low_bits(snippet::LinearKernel& kernel);
+// Choices by what stands for all of a loop as two loops. For what is near, before all others; passes/unswitch.cpp
+void unswitch_loops(snippet::LinearKernel& kernel, const PassOptions& options);
 void join_bytes(snippet::LinearKernel& kernel, Isa isa);  // after that; passes/bytes.cpp
 // Is it elementwise, of tensors of bytes alone? Then all of it may become lanes of bytes.
 bool is_of_bytes(const snippet::Body& body);

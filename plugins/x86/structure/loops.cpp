@@ -121,6 +121,25 @@ Result<void> emit_tail_end(X86Context& c, const Emission& e) {
   return {};
 }
 
+// Where the mask says otherwise, on to the end.
+Result<void> emit_when_begin(X86Context& c, const Emission& e) {
+  static const Name kHolds("holds");
+  const Attribute* const wanted = e.attributes.find(kHolds);
+  const bool holds = wanted == nullptr || *wanted->get_if<int64_t>() != 0;
+  const Xbyak::Reg32 lane = c.scratch().cvt32();
+  c.avx512() ? c.gen().kmovd(lane, c.mask(e.in[0])) : c.gen().vmovd(lane, c.xmm(e.in[0].at.number));
+  c.gen().test(lane, 1);
+  Xbyak::Label& end = c.begin_when();
+  holds ? c.gen().jz(end, Xbyak::CodeGenerator::T_NEAR) : c.gen().jnz(end, Xbyak::CodeGenerator::T_NEAR);
+  return {};
+}
+
+Result<void> emit_when_end(X86Context& c, const Emission&) {
+  Xbyak::Label end = c.end_when();
+  c.gen().L(end);
+  return {};
+}
+
 }  // namespace
 
 std::vector<JitterRow> loop_rows() {
@@ -131,6 +150,8 @@ std::vector<JitterRow> loop_rows() {
   rows.push_back({.op = "TailBegin", .types = general, .cycles = 4, .make = make_function<emit_tail_begin>});
   rows.push_back({.op = "HeadLanes", .types = general, .cycles = 4, .make = make_function<emit_head_lanes>});
   rows.push_back({.op = "FirstLanes", .types = general, .make = make_function<emit_first_lanes_of>});
+  rows.push_back({.op = "WhenBegin", .types = {kBool}, .cycles = 2, .make = make_function<emit_when_begin>});
+  rows.push_back({.op = "WhenEnd", .types = general, .cycles = 0, .make = make_function<emit_when_end>});
   rows.push_back({.op = "TailEnd", .types = general, .cycles = 0, .make = make_function<emit_tail_end>});
   return rows;
 }

@@ -14,6 +14,11 @@ ParamId LinearKernel::add_param(const Param& param) {
   return static_cast<ParamId>(params.size()) - 1;
 }
 
+bool when_holds(const Instruction& when) {
+  const Attribute* const holds = when.attributes.find(kHolds);
+  return holds == nullptr || *holds->get_if<int64_t>() != 0;
+}
+
 void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop::Shift::*which, int label) {
   for (const Loop::Shift& shift : loop.shifts) {
     if (shift.*which < 0) continue;

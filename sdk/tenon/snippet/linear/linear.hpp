@@ -132,6 +132,8 @@ struct Memory {
 //   LoopBegin, LoopEnd   in g (counter)        number: loop. While counter <= params[limit]: body, counter += increment
 //   TailBegin, TailEnd   in g (counter), out (mask, g)   number: loop. If counter < params[limit]: mask and count of
 //                        the lanes
+//   WhenBegin, WhenEnd   in mask                what is between them, if lane 0 of the mask is set; attribute `holds` 0: if
+//                        it is not. Its text: "when %3 {" and "when not %3 {"
 //   HeadLanes            out g                 how many elements lie from memory on up to the next multiple of a
 //                        vector's bytes; params[number] at most
 //   FirstLanes           in g, out mask        the lanes below in, which is less than a vector has
@@ -265,6 +267,9 @@ TENON_API void print_into(std::string& text, const LinearKernel& kernel, const I
 // The kernel's text without names of graph and operators: kernels that compute the same have the same.
 TENON_API std::string text_without_names(const LinearKernel& kernel);
 TENON_API Result<LinearKernel> parse_linear(std::string_view text);
+
+// Of a WhenBegin: is it where the mask is set that it runs?
+TENON_API bool when_holds(const Instruction& when);
 
 // Loop::shifts as instructions. Nothing when there are none.
 TENON_API void insert_shifts(LinearKernel& kernel);

@@ -6,6 +6,12 @@
 namespace tenon::snippet {
 
 inline const Name kAddParameter("AddParameter"), kHeadLanes("HeadLanes"), kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd"),
-    kReload("Reload"), kSpill("Spill"), kTailBegin("TailBegin"), kTailEnd("TailEnd");
+    kReload("Reload"), kSpill("Spill"), kTailBegin("TailBegin"), kTailEnd("TailEnd"), kWhenBegin("WhenBegin"),
+    kWhenEnd("WhenEnd");
+inline const Name kHolds("holds");
+
+// Does a loop, a tail or a when begin, or end?
+inline bool begins_region(Name op) { return op == kLoopBegin || op == kTailBegin || op == kWhenBegin; }
+inline bool ends_region(Name op) { return op == kLoopEnd || op == kTailEnd || op == kWhenEnd; }
 
 }  // namespace tenon::snippet

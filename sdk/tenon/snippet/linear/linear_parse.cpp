@@ -146,6 +146,7 @@ class Parser {
     if (in_.eat_word("joined")) return keyed_into("rows", kernel_.joined.rows);
     if (in_.eat_word("loop")) return loop();
     if (in_.eat_word("tail")) return tail();
+    if (in_.eat_word("when")) return when();
     if (in_.eat("}")) return close();
     return instruction();
   }
@@ -295,9 +296,23 @@ class Parser {
     return in_.expect("{");
   }
 
+  Result<void> when() {
+    Instruction begin{.op = kWhenBegin};
+    if (in_.eat_word("not")) begin.attributes.set(kHolds, 0);
+    TENON_TRY(condition, use());
+    begin.in = {condition};
+    kernel_.body.push_back(std::move(begin));
+    open_.push_back(kWhen);
+    return in_.expect("{");
+  }
+
   Result<void> close() {
     const LoopId id = open_.back();
     open_.pop_back();
+    if (id == kWhen) {
+      kernel_.body.push_back({.op = kWhenEnd});
+      return {};
+    }
     const Loop& loop = kernel_.loops[static_cast<size_t>(id)];
     if (loop.kind == Loop::Kind::tail)
       kernel_.body.push_back({.op = "TailEnd", .number = id});
@@ -481,7 +496,8 @@ class Parser {
   static constexpr int kMaxRegisters = 10'000'000;
   Reader in_;
   LinearKernel kernel_;
-  std::vector<LoopId> open_;
+  static constexpr LoopId kWhen = -1;
+  std::vector<LoopId> open_;  // or kWhen
   std::vector<RegisterId> used_;
   std::optional<bool> placed_;  // whether registers have places
   std::unordered_map<std::string, int> labels_;

@@ -209,7 +209,8 @@ std::string blocks_text(const LinearKernel::Blocks& blocks) {
 
 void append_instruction(Writer& write, const LinearKernel& kernel, const Instruction& instruction) {
   const Name op = instruction.op;
-  if (op == kLoopEnd || op == kTailEnd) return write("}");
+  if (ends_region(op)) return write("}");
+  if (op == kWhenBegin) return write(when_holds(instruction) ? "when %" : "when not %", instruction.in[0], " {");
   if (op == kLoopBegin || op == kTailBegin) return append_region(write, kernel, instruction);
   append_definitions(write, kernel, instruction.out);
   if (!instruction.out.empty()) write(" = ");
@@ -229,13 +230,13 @@ void append_body(std::string& text, const LinearKernel& kernel, Labels labels) {
   size_t depth = 1;
   for (const Instruction& instruction : kernel.body) {
     const Name op = instruction.op;
-    if (op == kLoopEnd || op == kTailEnd) --depth;
+    if (ends_region(op)) --depth;
     write.spaces(depth * 2);
     append_instruction(write, kernel, instruction);
     if (instruction.label >= 0 && labels == Labels::with)
       write(" ; ", kernel.labels[static_cast<size_t>(instruction.label)]);
     write("\n");
-    if (op == kLoopBegin || op == kTailBegin) ++depth;
+    if (begins_region(op)) ++depth;
   }
   write("}\n");
 }

@@ -42,6 +42,8 @@ const Rule* rule_of(Name op) {
       {"LoopEnd", {"g", "", loop}},
       {"TailBegin", {"g", "mg", loop}},
       {"TailEnd", {"", "", loop}},
+      {"WhenBegin", {"m", ""}},
+      {"WhenEnd", {"", ""}},
       {"HeadLanes", {"", "g", param, true}},
       {"FirstLanes", {"g", "m"}},
       {"FillTail", {"vm", "v"}},
@@ -55,9 +57,8 @@ const Rule* rule_of(Name op) {
   return found == kRules.end() ? nullptr : &found->second;
 }
 
-bool begins(Name op) { return op == kLoopBegin || op == kTailBegin; }
-bool ends(Name op) { return op == kLoopEnd || op == kTailEnd; }
 bool is_loop(Name op) { return op == kLoopBegin || op == kLoopEnd; }
+bool is_when(Name op) { return op == kWhenBegin || op == kWhenEnd; }
 
 class Verifier {
  public:
@@ -204,13 +205,16 @@ class Verifier {
     std::vector<const Instruction*> open;
     std::vector<char> seen(kernel_.loops.size(), 0);
     for (const Instruction& instruction : kernel_.body) {
-      if (begins(instruction.op)) {
-        TENON_OK(check_loop(instruction, seen), where(instruction));
+      if (begins_region(instruction.op)) {
+        if (!is_when(instruction.op)) TENON_OK(check_loop(instruction, seen), where(instruction));
         open.push_back(&instruction);
-      } else if (ends(instruction.op)) {
+      } else if (ends_region(instruction.op)) {
         const bool loop = is_loop(instruction.op);
+        if (is_when(instruction.op) && (open.empty() || !is_when(open.back()->op)))
+          return error(Code::internal, "a when of linear kernel '", kernel_.name,
+                       "' ends where it is not the innermost region");
         if (open.empty() || open.back()->number != instruction.number || is_loop(open.back()->op) != loop ||
-            (loop && open.back()->in != instruction.in))
+            is_when(open.back()->op) != is_when(instruction.op) || (loop && open.back()->in != instruction.in))
           return error(Code::internal, "loop ", instruction.number, " of linear kernel '", kernel_.name,
                        "' ends where it is not the innermost one");
         open.pop_back();
@@ -274,12 +278,12 @@ class Verifier {
     std::vector<size_t> begin;  // of each open region, in writes_
     last_.assign(place_count_, kNone);
     for (const Instruction& instruction : kernel_.body) {
-      if (begins(instruction.op)) {
+      if (begins_region(instruction.op)) {
         open.push_back(summaries_.size());
         begin.push_back(writes_.size());
         summaries_.emplace_back();
       }
-      if (ends(instruction.op)) {
+      if (ends_region(instruction.op)) {
         std::vector<Held>& inner = summaries_[open.back()];
         inner = last_writes(begin.back());
         writes_.resize(begin.back());
@@ -362,8 +366,8 @@ class Verifier {
     if (instruction.op == kReload && !spilled_[instruction.number])
       return error(Code::internal, "slot ", instruction.number, " is read, but never written before");
     if (instruction.op == kSpill) spilled_[instruction.number] = true;
-    if (begins(instruction.op)) enter(region++, instruction.op == kLoopBegin);
-    if (ends(instruction.op)) leave();
+    if (begins_region(instruction.op)) enter(region++, instruction.op == kLoopBegin);
+    if (ends_region(instruction.op)) leave();
     for_scratch(instruction, [&](size_t place) { contents_[place] = kNothing; });
     for (const RegisterId id : instruction.out) contents_[place_of(id)] = id;
     return {};

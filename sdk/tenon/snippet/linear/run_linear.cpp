@@ -6,6 +6,7 @@
 #include <map>
 #include <unordered_map>
 
+#include <tenon/snippet/linear/linear_names.hpp>
 #include <tenon/support/str.hpp>
 #include <tenon/tensor/numeric.hpp>
 
@@ -44,8 +45,8 @@ class Machine {
     std::vector<size_t> open;
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       const Name op = kernel_.body[i].op;
-      if (op == "LoopBegin" || op == "TailBegin") open.push_back(i);
-      if (op != "LoopEnd" && op != "TailEnd") continue;
+      if (begins_region(op)) open.push_back(i);
+      if (!ends_region(op)) continue;
       partner_[i] = open.back();
       partner_[open.back()] = i;
       open.pop_back();
@@ -72,7 +73,8 @@ class Machine {
       return general(instruction.in[0]) <= limit(instruction) ? partner_[i] + 1 : i + 1;
     }
     if (op == "TailBegin") return begin_tail(i);
-    if (op == "TailEnd") return i + 1;
+    if (op == "WhenBegin") return (at(instruction.in[0])[0] != 0) == when_holds(instruction) ? i + 1 : partner_[i] + 1;
+    if (op == "TailEnd" || op == "WhenEnd") return i + 1;
     std::vector<LaneBits> operands;
     if (needs_) TENON_OK(destroy_early(instruction));
     for (const RegisterId id : instruction.in) operands.push_back(at(id));

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include <tenon/snippet/linear/linear_names.hpp>
 #include <tenon/snippet/linear/loop_moves_internal.hpp>
 
 namespace tenon::snippet {
@@ -49,6 +50,10 @@ class Writer {
   void walk(Body body) {
     static const Name kZero("Zero");
     for (size_t i = 0; i < body.size();) {
+      if (body[i].op == kWhenBegin) {
+        i = walk_when(body, i);
+        continue;
+      }
       if (!begins(body[i].op)) {
         if (body[i].op == kZero) counters_[body[i].out[0]] = 0, held_[body[i].out[0]] = 0;
         kernel_.body.push_back(renamed(body[i++]));
@@ -59,6 +64,22 @@ class Writer {
       if (!without_borders(loop)) as_it_is(loop);
       i = end;
     }
+  }
+
+  // As it is. Where it does not run, counters stand where they stood. Past its end.
+  size_t walk_when(Body body, size_t begin) {
+    int open = 0;
+    size_t end = begin;
+    do open += body[end].op == kWhenBegin ? 1 : body[end].op == kWhenEnd ? -1 : 0;
+    while (open > 0 && ++end < body.size());
+    const auto counters = counters_, held = held_;
+    kernel_.body.push_back(renamed(body[begin]));
+    ++depth_;
+    walk(body.subspan(begin + 1, end - begin - 1));
+    --depth_;
+    kernel_.body.push_back(body[end]);
+    counters_ = counters, held_ = held;
+    return end + 1;
   }
 
   void as_it_is(Body loop) {
@@ -164,7 +185,7 @@ class Writer {
     return own;
   }
 
-  // Mask and count of a tail: where no loop is around, they are made there, else before all loops.
+  // Mask and count of a tail: where no loop or when is around, they are made there, else before all loops.
   void lanes_for(const Instruction& begin, int64_t lanes) {
     std::vector<Instruction>& made = depth_ == 0 ? kernel_.body : entry_;
     auto [known, is_new] = tails_.try_emplace(lanes, begin.out[0], begin.out[1]);
