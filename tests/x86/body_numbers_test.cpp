@@ -252,6 +252,8 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%i = Cast %x {to = type<i64[*]>}\n%s = Constant {value = dense<i64[]: 9223372036854775807>}\n%t = Constant "
       "{value = dense<i64[]: -9223372036854775808>}\n%c = GreaterOrEqual %i, %s\n%d = LessOrEqual %i, %t\n%e = Or %c, "
       "%d\n%f = Greater %i, %t\n%g = Less %i, %s\n%h = Or %f, %g\n%a = Where %e, %x, %z\n%y = Where %h, %a, %k",
+      // What is the greater already.
+      "%a = Max %x, %z\n%b = Max %a, %x\n%c = Min %z, %b\n%d = Min %c, %b\n%e = Max %d, %d\n%y = Min %e, %k",
       // Sums of integers.
       "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Add %i, %j\n%b = Sub %a, %i\n%c = "
       "Add "
@@ -673,6 +675,7 @@ TEST(BodyNumbersOfGraphs, Identities) {
       nodes(of("%c = Less %x, %z\n%d = Less %i, %j\n%f = And %c, %d\n%g = Or %f, %d\n%y = Where %g, %x, %k"), "And"),
       0);
   EXPECT_EQ(count("%a = Min %x, %z\n%c = Max %x, %a\n%y = Neg %c"), 3u) << "%z may be NaN";
+  EXPECT_EQ(count("%a = Max %x, %z\n%c = Max %a, %z\n%y = Neg %c"), 2u);
   // What is converted beside a bound of it.
   const auto converts = [&](const std::string& bounded) {
     return nodes(of("%s = Constant {value = dense<f32[]: -2.5>}\n" + bounded +
