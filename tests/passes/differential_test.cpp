@@ -96,7 +96,8 @@ TEST(StandardPasses, LeaveNothingThatTheirTurnsWouldChange) {
     const auto graph = usual_graph(seed);
     ASSERT_TRUE(passes->run(*graph).ok());
     for (const char* pass :
-         {"share-common", "simplify-algebra", "fold-constants", "inline-branch", "remove-identity", "remove-dead"}) {
+         {"narrow-constants", "share-common", "simplify-algebra", "fold-constants", "inline-branch", "remove-identity",
+          "remove-dead"}) {
       const auto change = find_pass(pass)->run(*graph);
       ASSERT_TRUE(change.ok()) << change.error().to_string();
       ASSERT_EQ(*change, Change::no) << pass << ", seed " << seed << "\n" << print(*graph);

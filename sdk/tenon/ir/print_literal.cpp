@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <tenon/ir/text_internal.hpp>
+#include <tenon/tensor/splat.hpp>
 
 namespace tenon::text {
 namespace {
@@ -69,27 +70,6 @@ void append_element(std::string& out, const Tensor& tensor, int64_t i) {
     else
       append_int_bits(out, element, bits);
   }
-}
-
-bool all_identical(const Tensor& tensor) {
-  if (tensor.size() < 2) return false;
-  if (tensor.element().is_string()) {
-    const auto texts = tensor.as<std::string>();
-    for (const auto& text : texts) {
-      if (text != texts[0]) return false;
-    }
-    return true;
-  }
-  const int bits = tensor.element().bits();
-  if (tensor.element().byte_addressable()) {
-    const size_t step = static_cast<size_t>(bits) / 8;
-    return std::memcmp(tensor.data(), tensor.data() + step, tensor.bytes() - step) == 0;
-  }
-  const uint64_t first = load_bits(tensor.data(), bits, 0);
-  for (int64_t i = 1; i < tensor.size(); ++i) {
-    if (load_bits(tensor.data(), bits, i) != first) return false;
-  }
-  return true;
 }
 
 // Booleans are 0 or 1 by contract, but bytes from outside may be anything; only hex tells them all apart.
@@ -172,7 +152,7 @@ void append_tensor(std::string& out, const Tensor& tensor, const PrintOptions& o
   }
   const int64_t count = tensor.size();
   const bool odd = has_odd_booleans(tensor);
-  const bool splat = !odd && all_identical(tensor);
+  const bool splat = !odd && is_splat(tensor);
   const bool elided = !splat && options.elide_beyond >= 0 && count > options.elide_beyond;
   const bool hex = odd || (!splat && !elided && count > kMaxListedElements && !tensor.element().is_string());
   out += elided ? "elided<" : hex ? "hex<" : splat ? "splat<" : "dense<";

@@ -22,6 +22,7 @@ Result<PassManager> standard_passes() {
   // What one of these finds the others may build on: operands that are one value now cancel, what is left of that is
   // known, and so is a branch on it. The folds above move work rather than find what is known, and do it in one walk.
   TENON_OK(passes.add_until_unchanged({
+      "narrow-constants",
       "share-common",
       "simplify-algebra",
       "fold-constants",
