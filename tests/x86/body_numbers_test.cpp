@@ -252,6 +252,11 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%i = Cast %x {to = type<i64[*]>}\n%s = Constant {value = dense<i64[]: 9223372036854775807>}\n%t = Constant "
       "{value = dense<i64[]: -9223372036854775808>}\n%c = GreaterOrEqual %i, %s\n%d = LessOrEqual %i, %t\n%e = Or %c, "
       "%d\n%f = Greater %i, %t\n%g = Less %i, %s\n%h = Or %f, %g\n%a = Where %e, %x, %z\n%y = Where %h, %a, %k",
+      // Comparisons of sums of one integer, which wrap around.
+      "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 2147483647>}\n%t = Constant {value = "
+      "dense<i32[]: -3>}\n%a = Neg %i\n%b = Sub %i, %s\n%e = Sub %t, %b\n%c = Less %a, %t\n%d = GreaterOrEqual %b, "
+      "%t\n%f = And %c, %d\n%g = LessOrEqual %e, %s\n%h = Greater %i, %t\n%j = And %g, %h\n%l = Or %f, %j\n%m = Where "
+      "%l, %x, %z\n%n = Or %c, %h\n%y = Where %n, %m, %k",
       // What is the greater already.
       "%a = Max %x, %z\n%b = Max %a, %x\n%c = Min %z, %b\n%d = Min %c, %b\n%e = Max %d, %d\n%y = Min %e, %k",
       // Sums of integers.
@@ -621,6 +626,20 @@ TEST(BodyNumbersOfGraphs, Identities) {
   EXPECT_EQ(nodes(joined("%c = Less %i, %four\n%d = Greater %i, %five\n%f = And %c, %d"), "Where"), 0) << "never";
   EXPECT_EQ(nodes(joined("%c = Less %i, %five\n%d = Greater %i, %four\n%f = Or %c, %d"), "Where"), 0) << "always";
   EXPECT_EQ(nodes(joined("%c = Less %i, %two\n%d = Greater %i, %five\n%f = Or %c, %d"), "Or"), 1) << "a gap of four";
+  // And of sums with constants.
+  EXPECT_EQ(nodes(joined("%n = Neg %i\n%c = Greater %n, %four\n%d = Greater %i, %five\n%f = And %c, %d"), "Where"), 0);
+  EXPECT_EQ(nodes(joined("%n = Sub %five, %i\n%c = Greater %n, %five\n%d = Equal %i, %two\n%f = Or %c, %d"), "Sub"), 1)
+      << "two stretches";
+  EXPECT_EQ(
+      nodes(joined("%n = Sub %i, %four\n%m = Sub %four, %i\n%c = Less %n, %two\n%d = Less %m, %two\n%f = And %c, %d"),
+            "And"),
+      1)
+      << "2 to 6";
+  EXPECT_EQ(
+      nodes(joined("%n = Sub %i, %four\n%m = Neg %n\n%c = LessOrEqual %n, %two\n%d = GreaterOrEqual %n, %two\n%f = "
+                   "And %c, %d"),
+            "Equal"),
+      1);
   // Folds of what rises and falls with x.
   const auto folded = [&](const std::string& operators) {
     return with_fewer_checks(

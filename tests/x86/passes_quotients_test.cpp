@@ -257,7 +257,7 @@ TEST_P(Roots, ByProductsAreRoundedRight) {
     }
 }
 
-// By 2 a sum, by other powers a shift, and by what is no power a product.
+// By 2 a sum, by other powers a shift, next to them one more sum or difference, and by others a product.
 TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
   const auto check_by = [&]<class T>(std::string_view element, uint64_t factor, std::string_view op) {
     for (const std::string_view operands : {"%10, %11", "%11, %10"}) {
@@ -266,7 +266,8 @@ TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
                      load(element) + str("    %11:", element, " = Scalar {bits = ", static_cast<int64_t>(factor),
                                          "}\n    %20:", element, " = Mul ", operands, "\n"),
                      element));
-      EXPECT_EQ(count(print(kernel), str(" = ", op)), 2) << print(kernel);
+      EXPECT_EQ(count(print(kernel), str(" = ", op)), factor == 3 ? 4 : 2) << print(kernel);
+      EXPECT_EQ(count(print(kernel), " = Mul ") > 0, op == "Mul") << print(kernel);
       const auto code = compiled(kernel);
       ASSERT_NE(code, nullptr);
       check<T>(*code, [&](T x, T) { return static_cast<T>(static_cast<uint64_t>(x) * factor); });
@@ -277,13 +278,24 @@ TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
                                    {0x80000000u, "MulByPower"},
                                    {0x0u, "Mul"},
                                    {0x1u, "Mul"},
+                                   {0x3u, "Add"},
+                                   {0x5u, "MulByPower"},
+                                   {0x7u, "Sub"},
+                                   {0x80000001u, "MulByPower"},
+                                   {0x7fffffffu, "Sub"},
+                                   {0xffffffffu, "Mul"},
+                                   {0xfffffffdu, "Sub"},
+                                   {0xfffffff9u, "MulByPower"},
                                    {0x6u, "Mul"},
+                                   {0xfffffffbu, "Mul"},
                                    {0xfffffffeu, "Mul"}}) {
     check_by.template operator()<int32_t>("i32", factor, op);
     check_by.template operator()<uint32_t>("u32", factor, op);
   }
   if (GetParam().lanes * 64 > vector_bits(GetParam().isa)) return;
   check_by.template operator()<int64_t>("i64", uint64_t{1} << 63, "MulByPower");
+  check_by.template operator()<int64_t>("i64", (uint64_t{1} << 40) + 1, "MulByPower");
+  check_by.template operator()<uint64_t>("u64", uint64_t{0} - 7, "Sub");
   check_by.template operator()<uint64_t>("u64", uint64_t{1} << 33, "MulByPower");
 }
 

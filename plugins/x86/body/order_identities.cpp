@@ -154,8 +154,10 @@ class OrderIdentities final : public NodeIdentities {
 
   // Comparisons of one integer with numbers as one of them, or as another one.
   std::optional<ValueId> join_with_numbers(BodyNode& node) {
-    const auto left = reach_of(node.operands[0]), right = reach_of(node.operands[1]);
-    if (!left || !right || left->of != right->of) return std::nullopt;
+    auto left = reach_of(node.operands[0]), right = reach_of(node.operands[1]);
+    if (!left || !right) return std::nullopt;
+    if (left->of != right->of) trace(*left), trace(*right);
+    if (left->of != right->of) return std::nullopt;
     const WholeSet both = node.op == kAnd ? left->holds.common(right->holds) : left->holds.joined(right->holds);
     if (both == left->holds) return node.operands[0];
     if (both == right->holds) return node.operands[1];
@@ -170,6 +172,28 @@ class OrderIdentities final : public NodeIdentities {
     ValueId of = -1;
     WholeSet holds;
   };
+  // As what holds of the value that it is made of by sums with constants and Neg.
+  void trace(Reach& reach) const {
+    const auto number = [&](ValueId id) -> std::optional<uint64_t> {
+      const BodyNode* const made = body_.maker(id, kScalar);
+      return made ? std::optional(static_cast<uint64_t>(*made->attributes.find(kBits)->get_if<int64_t>()))
+                  : std::nullopt;
+    };
+    while (const BodyNode* const made = body_.maker(reach.of)) {
+      const auto step = [&](size_t operand, WholeSet holds) { reach = {made->operands[operand], std::move(holds)}; };
+      if (made->op == kNeg) {
+        step(0, reach.holds.negated());
+        continue;
+      }
+      if (made->op != kAdd && made->op != kSub) return;
+      if (const auto by = number(made->operands[1]))
+        step(0, made->op == kAdd ? reach.holds.less(*by) : reach.holds.more(*by));
+      else if (const auto from = number(made->operands[0]))
+        step(1, made->op == kAdd ? reach.holds.less(*from) : reach.holds.negated().more(*from));
+      else
+        return;
+    }
+  }
   // For which numbers a comparison of an integer with a constant holds.
   std::optional<Reach> reach_of(ValueId condition) const {
     const auto found = orders_.find(condition);

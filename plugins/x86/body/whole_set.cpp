@@ -57,6 +57,39 @@ WholeSet WholeSet::common(const WholeSet& other) const {
   return out;
 }
 
+// A stretch that goes past the last number goes on at the first.
+WholeSet WholeSet::of(std::vector<Stretch> stretches) const {
+  std::vector<Stretch> whole;
+  for (const Stretch& one : stretches) {
+    if (one.first <= one.last) {
+      whole.push_back(one);
+      continue;
+    }
+    whole.push_back({all_.first, one.last});
+    whole.push_back({one.first, all_.last});
+  }
+  std::ranges::sort(whole, {}, &Stretch::first);
+  WholeSet out(type_);
+  for (const Stretch& one : whole) out.add(one);
+  return out;
+}
+
+WholeSet WholeSet::more(uint64_t y) const {
+  std::vector<Stretch> moved;
+  if (stretches_.size() == 1 && stretches_[0] == all_) return *this;
+  for (const Stretch& one : stretches_)
+    moved.push_back({number_of(bits_of(one.first) + y), number_of(bits_of(one.last) + y)});
+  return of(std::move(moved));
+}
+
+WholeSet WholeSet::negated() const {
+  std::vector<Stretch> turned;
+  if (stretches_.size() == 1 && stretches_[0] == all_) return *this;
+  for (const Stretch& one : stretches_)
+    turned.push_back({number_of(uint64_t{0} - bits_of(one.last)), number_of(uint64_t{0} - bits_of(one.first))});
+  return of(std::move(turned));
+}
+
 WholeSet WholeSet::others() const {
   WholeSet out(type_);
   int64_t next = all_.first;

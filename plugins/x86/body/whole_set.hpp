@@ -17,6 +17,10 @@ class WholeSet {
   WholeSet common(const WholeSet& other) const;
   WholeSet joined(const WholeSet& other) const { return others().common(other.others()).others(); }
   WholeSet others() const;
+  // Its numbers as -x, x - y and x + y, modulo 2^bits.
+  WholeSet negated() const;
+  WholeSet less(uint64_t y) const { return more(uint64_t{0} - y); }
+  WholeSet more(uint64_t y) const;
   bool operator==(const WholeSet& other) const { return stretches_ == other.stretches_; }
 
   // x is of the set where `op` holds of x and the number of so many bits; without a number, of x and x.
@@ -37,6 +41,7 @@ class WholeSet {
   int64_t number_of(uint64_t bits) const;
   uint64_t bits_of(int64_t number) const;
   void add(const Stretch& next);
+  WholeSet of(std::vector<Stretch> stretches) const;
 
   ElementType type_;
   Stretch all_;

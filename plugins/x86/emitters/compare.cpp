@@ -109,6 +109,12 @@ void shift_right(VectorCode& c) {
   c.wide() ? c->vpsrlvq(c.out(), c.in(0), c.in(1)) : c->vpsrlvd(c.out(), c.in(0), c.in(1));
 }
 
+void multiply_by_power(VectorCode& c) {
+  static const Name kPower("power");
+  const auto power = static_cast<uint8_t>(*c.emission().attributes.find(kPower)->get_if<int64_t>());
+  c.wide() ? c->vpsllq(c.out(), c.in(0), power) : c->vpslld(c.out(), c.in(0), power);
+}
+
 // ---- Choosing ----
 
 void choose(VectorCode& c) {
@@ -221,7 +227,7 @@ constexpr RowPair kCompareRows[] = {
     {"BitwiseNot", kIntLanes, {}, {}, 0, algorithm<invert>},
     {"ShiftLeft", kUnsigned, {}, {}, 0, algorithm<shift_left>},
     {"ShiftRight", kUnsigned, {}, {}, 0, algorithm<shift_right>},
-    {"MulByPower", kIntLanes, {}, {}, 0, algorithm<shift_left>},
+    {"MulByPower", kIntLanes, {}, {}, 0, algorithm<multiply_by_power>},
     {"Where", kNumberLanes, {.vectors = 1}, {}, 0, algorithm<choose>},
     {"Where", kBoolLanes, {}, {.cycles = 3}, 0, algorithm<choose_boolean>},
     {"Keep", kNumberLanes, {.vectors = 1}, {}, 0, algorithm<keep_where>},

@@ -10,7 +10,7 @@
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of what is alike in all lanes
 //   DivStanding x, s, h, l, o; OddDivisor s   x / s, of which h + l is the inverse but where o is true
 //   SqrtByProducts x             Sqrt, of numbers from 2^-100 on, 0, infinity and NaN (avx512)
-//   MulByPower x, n              x times 2^n, of integers
+//   MulByPower x {power = n}     x times 2^n, of integers
 //   StoreFour [memory], a        the first four lanes
 //   MarkNaN n, a, b              n, with all bits set in lanes where a or b is NaN
 //   PutNaN a, n                  a, or NaN in lanes that are marked so
@@ -191,7 +191,7 @@ struct QuotientFactors {
 std::optional<QuotientFactors> quotient_factors(float divisor);
 // Div by a constant as Mul, or as Mul and Fma. passes/division.cpp
 void divide_by_constants(snippet::LinearKernel& kernel);
-// Mul of integers by powers of two as Add or MulByPower. After join_bytes, which has products of its own.
+// Mul of integers by powers of two, and what stands next to one, as sums and MulByPower. After join_bytes, which has products of its own.
 // passes/powers.cpp
 void multiply_by_powers(snippet::LinearKernel& kernel);
 // Div by what stands while many vectors are divided by it, as two products. After divide_by_constants and

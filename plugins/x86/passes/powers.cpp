@@ -1,13 +1,15 @@
-// Products of integers by constants that are powers of two, as sums or shifts: machines multiply 32 bits in one to four
-// operations, and 64 bits in three and more.
+// Products of integers by constants that are powers of two, or next to one, as sums or shifts: machines multiply 32
+// bits in one to four operations, and 64 bits in three and more.
 //
-//   %3 = Scalar {bits = 0x8}      %5 = Scalar {bits = 0x3}
-//   %4 = Mul %1, %3               %4 = MulByPower %1, %5         by 2: Add %1, %1
+//   %3 = Scalar {bits = 0x8}      %4 = MulByPower %1 {power = 3}
+//   %4 = Mul %1, %3
+//
+// By 2 it is Add %1, %1; by 9, 7 and -7 Add %4, %1, Sub %4, %1 and Sub %1, %4 follow.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <map>
-#include <set>
+#include <utility>
 
 #include "x86/names.hpp"
 #include "x86/passes/uses.hpp"
@@ -17,60 +19,73 @@ namespace {
 
 class Shifter {
  public:
-  explicit Shifter(LinearKernel& kernel) : kernel_(kernel), uses_(kernel) {
-    for (const Instruction& one : kernel.body)
-      if (is_product(one)) factors_.insert(one.in.begin(), one.in.end());
-  }
+  explicit Shifter(LinearKernel& kernel) : kernel_(kernel), uses_(kernel) {}
 
   void run() {
     std::vector<Instruction> old = std::move(kernel_.body);
     kernel_.body.clear();
     kernel_.body.reserve(old.size());
     for (Instruction& one : old) {
-      if (is_product(one)) shift(one);
-      kernel_.body.push_back(std::move(one));
-      const Instruction& last = kernel_.body.back();
-      if (last.op == kScalar && factors_.contains(last.out[0])) add_shift(Instruction(last));
+      if (one.op == kScalar && uses_.once(one.out[0])) add_factor(one);
+      if (!is_product(one) || !shift(one)) kernel_.body.push_back(std::move(one));
     }
     drop_unread(kernel_, uses_);  // factors that were only multiplied by
   }
 
  private:
+  // The power that stands next to a factor, and what is done with what was multiplied.
+  struct Shift {
+    enum class Then : uint8_t { nothing, add, subtract, subtract_from } then = Then::nothing;
+    int power = 1;
+  };
+
   ElementType element(RegisterId id) const { return kernel_.registers[static_cast<size_t>(id)].element; }
   bool is_product(const Instruction& one) const {
     return one.op == kMul && !one.memory && element(one.out[0]).is_int();
   }
 
-  // Behind a factor, where it is a power of two.
-  void add_shift(Instruction constant) {
-    const RegisterId id = constant.out[0];
-    if (!uses_.once(id)) return;
-    const int width = element(id).bits();
-    const auto bits = static_cast<uint64_t>(*constant.attributes.find(kBits)->get_if<int64_t>());
-    const uint64_t factor = width == 64 ? bits : bits & ((uint64_t{1} << width) - 1);
-    constexpr uint64_t kDoubled = 2;
-    if (factor < kDoubled || !std::has_single_bit(factor)) return;
-    if (factor == kDoubled) return void(shifts_[id] = -1);
-    constant.out = {kernel_.add_lanes(element(id))};
-    constant.attributes.set(kBits, int64_t{std::countr_zero(factor)});
-    shifts_[id] = constant.out[0];
-    kernel_.body.push_back(std::move(constant));
-  }
-  void shift(Instruction& product) const {
-    for (const size_t factor : {1, 0}) {
-      const auto by = shifts_.find(product.in[factor]);
-      if (by == shifts_.end()) continue;
-      const RegisterId x = product.in[1 - factor];
-      product.op = by->second < 0 ? kAdd : kMulByPower;
-      product.in = {x, by->second < 0 ? x : by->second};
+  void add_factor(const Instruction& constant) {
+    const ElementType type = element(constant.out[0]);
+    if (!type.is_int()) return;
+    const uint64_t all = type.bits() == 64 ? ~uint64_t{0} : (uint64_t{1} << type.bits()) - 1;
+    const auto factor = static_cast<uint64_t>(*constant.attributes.find(kBits)->get_if<int64_t>()) & all;
+    for (const auto& [power, then] : {std::pair{factor, Shift::Then::nothing},
+                                      {factor - 1, Shift::Then::add},
+                                      {factor + 1, Shift::Then::subtract},
+                                      {1 - factor, Shift::Then::subtract_from}}) {
+      const bool subtracts = then == Shift::Then::subtract || then == Shift::Then::subtract_from;
+      if ((power & all) < (subtracts ? 4 : 2) || !std::has_single_bit(power & all)) continue;
+      shifts_.emplace(constant.out[0], Shift{then, std::countr_zero(power & all)});
       return;
     }
+  }
+  // Writes it in place of the product; false: none of its factors is such.
+  bool shift(const Instruction& product) {
+    for (const size_t factor : {1, 0}) {
+      const auto found = shifts_.find(product.in[factor]);
+      if (found == shifts_.end()) continue;
+      const Shift& by = found->second;
+      const RegisterId x = product.in[1 - factor];
+      const bool alone = by.then == Shift::Then::nothing;
+      const RegisterId shifted = alone ? product.out[0] : kernel_.add_lanes(element(product.out[0]));
+      if (by.power == 1)
+        write(kAdd, {x, x}, shifted, product.label);
+      else
+        write(kMulByPower, {x}, shifted, product.label).attributes.set("power", int64_t{by.power});
+      if (by.then == Shift::Then::add) write(kAdd, {shifted, x}, product.out[0], product.label);
+      if (by.then == Shift::Then::subtract) write(kSub, {shifted, x}, product.out[0], product.label);
+      if (by.then == Shift::Then::subtract_from) write(kSub, {x, shifted}, product.out[0], product.label);
+      return true;
+    }
+    return false;
+  }
+  Instruction& write(Name op, snippet::RegisterIds in, RegisterId out, int label) {
+    return kernel_.body.emplace_back(Instruction{.op = op, .in = std::move(in), .out = {out}, .label = label});
   }
 
   LinearKernel& kernel_;
   const Uses uses_;
-  std::set<RegisterId> factors_;             // of products
-  std::map<RegisterId, RegisterId> shifts_;  // by the factor; -1: what is multiplied by it is doubled
+  std::map<RegisterId, Shift> shifts_;  // by the factor
 };
 
 }  // namespace
