@@ -257,6 +257,18 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "dense<i32[]: -3>}\n%a = Neg %i\n%b = Sub %i, %s\n%e = Sub %t, %b\n%c = Less %a, %t\n%d = GreaterOrEqual %b, "
       "%t\n%f = And %c, %d\n%g = LessOrEqual %e, %s\n%h = Greater %i, %t\n%j = And %g, %h\n%l = Or %f, %j\n%m = Where "
       "%l, %x, %z\n%n = Or %c, %h\n%y = Where %n, %m, %k",
+      // Bounds, choices, magnitudes and sums of one integer, compared with numbers, and chosen by that.
+      "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 2147483647>}\n%t = Constant {value = "
+      "dense<i32[]: -2147483648>}\n%u = Constant {value = dense<i32[]: 1>}\n%a = Abs %i\n%c = Less %a, %u\n%b = Sub "
+      "%u, "
+      "%i\n%d = Max %b, %u\n%e = Greater %d, %s\n%f = Where %e, %t, %d\n%g = Neg %f\n%h = LessOrEqual %g, %t\n%j = Or "
+      "%c, %h\n%l = Where %j, %g, %a\n%m = Equal %l, %t\n%y = Where %m, %x, %z",
+      "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 16777216>}\n%t = Constant {value = "
+      "dense<i32[]: -7>}\n%c = Less %i, %s\n%a = Min %i, %t\n%b = Where %c, %a, %i\n%d = Greater %b, %t\n%e = Max %b, "
+      "%s\n%f = Where %d, %e, %b\n%g = Abs %f\n%h = Greater %g, %s\n%j = Where %h, %f, %a\n%y = Sub %j, %b",
+      "%i = Cast %x {to = type<u32[*]>}\n%s = Constant {value = dense<u32[]: 4294967295>}\n%t = Constant {value = "
+      "dense<u32[]: 255>}\n%a = Min %i, %t\n%b = Add %a, %s\n%c = Greater %b, %t\n%d = Where %c, %i, %a\n%e = Max %d, "
+      "%t\n%f = Less %e, %s\n%y = Where %f, %x, %z",
       // What is the greater already.
       "%a = Max %x, %z\n%b = Max %a, %x\n%c = Min %z, %b\n%d = Min %c, %b\n%e = Max %d, %d\n%y = Min %e, %k",
       // Sums of integers.
@@ -401,7 +413,9 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   EXPECT_EQ(nodes(of("%c = Greater %i, %five\n%d = Less %i, %five\n%e = Or %c, %d" + where), "Where"), 1);
   const std::string chosen = "%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %five";
   EXPECT_EQ(nodes(of(chosen + where), "Where"), 0) << "5 and more";
-  EXPECT_EQ(nodes(of("%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %six" + where), "Where"), 2);
+  const std::string alone = "%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %six";
+  EXPECT_EQ(nodes(of(alone + where), "Where"), 1);
+  EXPECT_EQ(nodes(of(alone + where), "Equal"), 1) << "5 alone";
   // No bits but those of a byte, and at least those of a constant.
   const std::string byte = "%s = Constant {value = dense<i32[]: 255>}\n%t = BitwiseAnd %i, %s\n";
   EXPECT_EQ(nodes(of(byte + "%e = Greater %t, %s" + where), "Where"), 0);
@@ -640,6 +654,23 @@ TEST(BodyNumbersOfGraphs, Identities) {
                    "And %c, %d"),
             "Equal"),
       1);
+  // Of bounds, choices and magnitudes, and what they are where they are chosen.
+  EXPECT_EQ(nodes(joined("%m = Max %i, %five\n%f = Less %m, %four"), "Where"), 0) << "never";
+  EXPECT_EQ(nodes(joined("%m = Min %i, %five\n%f = Less %m, %four"), "Min"), 0);
+  EXPECT_EQ(nodes(joined("%m = Abs %i\n%c = Less %m, %four\n%d = Greater %i, %five\n%f = And %c, %d"), "Where"), 0);
+  EXPECT_EQ(nodes(joined("%m = Abs %i\n%f = Less %m, %four"), "Abs"), 1) << "two bounds, and |least| is below";
+  EXPECT_EQ(nodes(joined("%c = Greater %i, %four\n%m = Where %c, %five, %i\n%n = Neg %m\n%f = Less %n, %two"), "Neg"),
+            1)
+      << "two stretches, as -least is below";
+  EXPECT_EQ(nodes(joined("%c = Greater %i, %four\n%m = Where %c, %five, %j\n%f = Less %m, %two"), "Where"), 2)
+      << "of two integers";
+  const std::string nested =
+      "%four = Constant {value = dense<i32[]: 4>}\n%five = Constant {value = dense<i32[]: 5>}\n%c = "
+      "Less %i, %four\n%d = Less %i, %five\n";
+  EXPECT_EQ(nodes(of(nested + "%a = Where %c, %two, %j\n%y = Where %d, %i, %a"), "Where"), 1) << "%j";
+  EXPECT_EQ(nodes(of(nested + "%a = Max %i, %five\n%y = Where %c, %five, %a"), "Where"), 1) << "it is 4 as well";
+  EXPECT_EQ(nodes(of(nested + "%a = Max %i, %five\n%y = Where %d, %five, %a"), "Where"), 0) << "%a";
+  EXPECT_EQ(nodes(of(nested + "%a = Max %i, %five\n%y = Where %c, %a, %five"), "Where"), 0) << "5 everywhere";
   // Folds of what rises and falls with x.
   const auto folded = [&](const std::string& operators) {
     return with_fewer_checks(

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "x86/body/identities_internal.hpp"
-#include "x86/body/whole_set.hpp"
 #include "x86/names.hpp"
 
 namespace tenon::x86 {
@@ -30,10 +29,7 @@ class OrderIdentities final : public NodeIdentities {
   std::optional<ValueId> of(BodyNode& node) override {
     if (node.op == kWhere) return chosen(node);
     if (const auto is = absorbed(node)) return is;
-    if (node.op == kAnd || node.op == kOr) {
-      join(node);
-      if (const auto is = join_with_numbers(node)) return is;
-    }
+    if (node.op == kAnd || node.op == kOr) join(node);
     compare_with_other(node);
     see_order(node);
     if (node.op == kAbs) {
@@ -150,61 +146,6 @@ class OrderIdentities final : public NodeIdentities {
     node.op = kNames[set];
     node.attributes = {};
     node.operands = {a.a, is_known ? a.a : a.b};  // never less, always equal
-  }
-
-  // Comparisons of one integer with numbers as one of them, or as another one.
-  std::optional<ValueId> join_with_numbers(BodyNode& node) {
-    auto left = reach_of(node.operands[0]), right = reach_of(node.operands[1]);
-    if (!left || !right) return std::nullopt;
-    if (left->of != right->of) trace(*left), trace(*right);
-    if (left->of != right->of) return std::nullopt;
-    const WholeSet both = node.op == kAnd ? left->holds.common(right->holds) : left->holds.joined(right->holds);
-    if (both == left->holds) return node.operands[0];
-    if (both == right->holds) return node.operands[1];
-    const auto as = both.as_comparison();
-    if (!as) return std::nullopt;
-    const ElementType type = body_.element(left->of);
-    NewBody::set(node, as->op, {left->of, as->number ? body_.scalar(type, *as->number, node.label) : left->of});
-    see_order(node);
-    return std::nullopt;
-  }
-  struct Reach {
-    ValueId of = -1;
-    WholeSet holds;
-  };
-  // As what holds of the value that it is made of by sums with constants and Neg.
-  void trace(Reach& reach) const {
-    const auto number = [&](ValueId id) -> std::optional<uint64_t> {
-      const BodyNode* const made = body_.maker(id, kScalar);
-      return made ? std::optional(static_cast<uint64_t>(*made->attributes.find(kBits)->get_if<int64_t>()))
-                  : std::nullopt;
-    };
-    while (const BodyNode* const made = body_.maker(reach.of)) {
-      const auto step = [&](size_t operand, WholeSet holds) { reach = {made->operands[operand], std::move(holds)}; };
-      if (made->op == kNeg) {
-        step(0, reach.holds.negated());
-        continue;
-      }
-      if (made->op != kAdd && made->op != kSub) return;
-      if (const auto by = number(made->operands[1]))
-        step(0, made->op == kAdd ? reach.holds.less(*by) : reach.holds.more(*by));
-      else if (const auto from = number(made->operands[0]))
-        step(1, made->op == kAdd ? reach.holds.less(*from) : reach.holds.negated().more(*from));
-      else
-        return;
-    }
-  }
-  // For which numbers a comparison of an integer with a constant holds.
-  std::optional<Reach> reach_of(ValueId condition) const {
-    const auto found = orders_.find(condition);
-    if (found == orders_.end() || !body_.is_int(found->second.a)) return std::nullopt;
-    Orders order = found->second;
-    if (is_number(order.a)) order = {order.b, order.a, Orders::turned(order.set)};
-    const BodyNode* const number = body_.maker(order.b, kScalar);
-    if (!number || is_number(order.a)) return std::nullopt;
-    const auto bits = static_cast<uint64_t>(*number->attributes.find(kBits)->get_if<int64_t>());
-    return Reach{order.a, WholeSet(body_.element(order.b), bits, (order.set & Orders::kBelow) != 0,
-                                   (order.set & Orders::kEqual) != 0, (order.set & Orders::kAbove) != 0)};
   }
 
   std::optional<ValueId> chosen(BodyNode& node) {

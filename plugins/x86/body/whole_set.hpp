@@ -21,6 +21,8 @@ class WholeSet {
   WholeSet negated() const;
   WholeSet less(uint64_t y) const { return more(uint64_t{0} - y); }
   WholeSet more(uint64_t y) const;
+  bool is_empty() const { return stretches_.empty(); }
+  size_t stretches() const { return stretches_.size(); }
   bool operator==(const WholeSet& other) const { return stretches_ == other.stretches_; }
 
   // x is of the set where `op` holds of x and the number of so many bits; without a number, of x and x.
