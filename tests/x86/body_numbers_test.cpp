@@ -739,6 +739,19 @@ TEST(BodyNumbersOfGraphs, Identities) {
   EXPECT_EQ(converts("%a = Relu %z"), 2);
   EXPECT_EQ(nodes(of("%a = Relu %x\n%c = Cast %a {to = type<i32[*]>}\n%y = Neg %c"), "Max"), 0)
       << "%x is not converted";
+  // What is converted to f32 and back.
+  EXPECT_EQ(nodes(of("%a = Cast %b {to = type<f32[*]>}\n%c = Cast %a {to = type<i32[*]>}\n%y = Max %c, %i"), "Convert"),
+            0);
+  EXPECT_EQ(nodes(of("%a = Cast %b {to = type<f32[*]>}\n%c = Cast %a {to = type<i8[*]>}\n%y = Max %c, %e"), "Convert"),
+            0);
+  EXPECT_EQ(nodes(of("%a = Cast %b {to = type<f32[*]>}\n%c = Cast %a {to = type<u8[*]>}\n%d = Cast %c {to = "
+                     "type<i32[*]>}\n%y = Max %d, %i"),
+                  "ConvertInRange"),
+            1)
+      << "negative ones are 0";
+  EXPECT_GT(nodes(of("%a = Cast %i {to = type<f32[*]>}\n%c = Cast %a {to = type<i32[*]>}\n%y = Max %c, %j"), "Convert"),
+            0)
+      << "f32 does not hold all";
   // Sums.
   EXPECT_EQ(count("%a = Add %i, %j\n%c = Sub %a, %i\n%y = Neg %c"), 1u);
   EXPECT_EQ(count("%a = Add %i, %two\n%c = Add %a, %j\n%d = Sub %c, %i\n%y = Max %d, %j"), 3u) << "j + 2";

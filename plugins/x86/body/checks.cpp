@@ -73,7 +73,10 @@ class Rewriter {
         node = spread_of(node.result, all.back().result, node.label);
       }
       if (node.op == kRoundEven) rounded_[node.result] = node.operands[0];
-      if (is_exact_for_one(node, wanted)) integers_[node.result] = node.operands[0];
+      if (is_exact(node)) {
+        wholes_[node.result] = node.operands[0];
+        if (readers_[index(wanted)] == 1) integers_[node.result] = node.operands[0];
+      }
       if (auto bound = bound_of_square(node)) all.push_back(*std::move(bound));
       if (node.op == kConvert && is_narrow(node)) all.push_back(in_range(node));
       if (node.op == kConvertInRange) round_at_once(node);
@@ -226,6 +229,8 @@ class Rewriter {
       return truth ? std::optional(in[*truth ? 1 : 2]) : std::nullopt;
     }
     if (node.op == kAnd || node.op == kOr) return stronger(node);
+    if (node.op == kConvert && body_.values[index(node.result)].element.is_int())
+      if (const auto whole = wholes_.find(in[0]); whole != wholes_.end()) return whole->second;
     if (node.op == kAbs && of(node, 0).low >= 0 && !std::signbit(of(node, 0).low)) return in[0];
     const bool greatest = node.op == kMax || node.op == kClampLow, least = node.op == kMin || node.op == kClampHigh;
     if (!greatest && !least) return std::nullopt;
@@ -308,10 +313,10 @@ class Rewriter {
 
   // ---- Integers that are converted to be compared ----
 
-  // A conversion to f32 which holds all that the integer may be, for one reader.
-  bool is_exact_for_one(const BodyNode& node, ValueId wanted) const {
+  // A conversion to f32 which holds all that the integer may be.
+  bool is_exact(const BodyNode& node) const {
     constexpr double kMost = 0x1p24;
-    if (node.op != kConvert || !is(node.result, kF32) || readers_[index(wanted)] != 1) return false;
+    if (node.op != kConvert || !is(node.result, kF32)) return false;
     const bool is_int = is(node.operands[0], kI32) || is(node.operands[0], kU32);
     return is_int && of(node, 0).low >= -kMost && of(node, 0).high <= kMost;
   }
@@ -439,7 +444,8 @@ class Rewriter {
   std::unordered_map<ValueId, ValueId> uniform_;   // what is the same, but varies over fewer dims
   std::vector<int> readers_;                       // of the values that were given
   std::unordered_map<ValueId, ValueId> rounded_;   // what RoundEven made, of what
-  std::unordered_map<ValueId, ValueId> integers_;  // what is_exact_for_one(), of what
+  std::unordered_map<ValueId, ValueId> wholes_;    // what is_exact() made, of what
+  std::unordered_map<ValueId, ValueId> integers_;  // and for one reader
   std::unordered_map<ValueId, ValueId> roots_;
   std::unordered_map<ValueId, size_t> choices_, joins_;  // where the Where, and the And or Or, of each stands
   std::vector<char>& rounded_products_;

@@ -36,9 +36,10 @@ bool holds_all_of(ElementType to, ElementType from) {
 bool inner_cast_loses_nothing(const Match& match) {
   const ElementType x = match.value("x")->type().element(), inner = match.value("inner")->type().element();
   const ElementType outer = match.root().result()->type().element();
-  // 1 and 1.0 are different texts; integers wrap around on their way to integers, floats saturate.
+  // 1 and 1.0 are different texts; integers wrap around on their way to integers, floats saturate: of what fits both
+  // make the same.
   if (outer.is_string() && inner != x) return false;
-  if (x.is_int() && inner.is_float() && !outer.is_float()) return false;
+  if (x.is_int() && inner.is_float() && !outer.is_float() && !(outer.is_int() && holds_all_of(outer, x))) return false;
   return holds_all_of(inner, x);
 }
 
