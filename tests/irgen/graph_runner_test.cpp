@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <thread>
 
 #include <support_lib/random_ops.hpp>
@@ -129,6 +132,33 @@ TEST(GraphRunner, ExtentsDifferFromThreadToThread) {
     });
   for (std::thread& thread : threads) thread.join();
   EXPECT_GT(made->arena_bytes(), 0u);
+}
+
+// Also while a run makes a program that needs more than those before: what runs lend, and what they do not, belong
+// together.
+TEST(GraphRunner, MemoryIsAskedForWhileRunsMakePrograms) {
+  const auto graph = parsed(R"(graph @net(%x: f32[N,16], %w: f32[16,16]) -> (%y) {
+      %a = Exp %x : f32[N,16]
+      %b = Add %a, %x : f32[N,16]
+      %n = Neg %b : f32[N,16]
+      %y = MatMul %n, %w : f32[N,16]
+    })");
+  const Datum w(*Tensor::zeros(kF32, {16, 16}));
+  for (int runners = 0; runners < 200; ++runners) {
+    const auto made = runner(*graph);
+    std::atomic<bool> over = false;
+    std::array<size_t, 4> most = {};
+    std::vector<std::thread> threads;
+    for (size_t& of_thread : most)
+      threads.emplace_back([&] {
+        while (!over) of_thread = std::max(of_thread, made->arena_bytes());
+      });
+    for (const int64_t n : {1, 4, 16, 64, 256})
+      EXPECT_TRUE(made->run(std::vector<Datum>{Datum(*Tensor::zeros(kF32, {n, 16})), w}).ok());
+    over = true;
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_LE(std::ranges::max(most), made->arena_bytes()) << "of runner " << runners;
+  }
 }
 
 TEST(GraphRunner, LoopsAndSequencesAreBetweenPrograms) {

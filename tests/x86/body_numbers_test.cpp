@@ -455,7 +455,8 @@ TEST(BodyNumbersOfGraphs, ChoicesOfTheSame) {
   const auto of = [](const std::string& choices) {
     const snippet::Body body = with_fewer_checks(
         body_of("graph @g(%x: f32[N], %z: f32[N], %u: f32[1], %v: f32[1]) -> %y {\n%k = Constant {value = dense<f32[]: "
-                "3>}\n%c = Less %x, %k\n%d = Greater %z, %k\n%e = Less %u, %k\n%f = Greater %v, %k\n" +
+                "3>}\n%c = Less %x, %k\n%d = Greater %z, %k\n%e = Less %u, %k\n%f = Greater %v, %k\n"
+                "%never = Less %x, %x\n%g = Where %never, %x, %v\n" +
                 choices + "\n}"));
     std::string ops;
     for (const snippet::BodyNode& node : body.nodes)
@@ -468,6 +469,11 @@ TEST(BodyNumbersOfGraphs, ChoicesOfTheSame) {
   EXPECT_EQ(of("%a = Where %d, %z, %x\n%y = Where %e, %x, %a"), "Greater Less Not And Where ");
   EXPECT_EQ(of("%a = Where %f, %x, %z\n%y = Where %c, %a, %x"), "Less Greater Not And Where ");
   EXPECT_EQ(of("%a = Where %d, %x, %z\n%b = Where %c, %x, %a\n%y = Sub %b, %a"), "Less Greater Where Where Sub ")
+      << "others read it";
+  // The choice within is made for fewer elements than it was: %g is %v.
+  EXPECT_EQ(of("%a = Where %e, %u, %g\n%y = Where %c, %a, %g"), "Less Less And Where ");
+  EXPECT_EQ(of("%a = Where %e, %u, %g\n%b = Where %c, %a, %g\n%h = Mul %x, %a\n%y = Mul %h, %b"),
+            "Less Less Where Where Mul Mul ")
       << "others read it";
 }
 

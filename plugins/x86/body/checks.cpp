@@ -124,6 +124,7 @@ class Rewriter {
     if (node.op == kSpread || all == varies(node.result)) return;
     const ValueId wanted = std::exchange(node.result, body_.add_value({body_.values[index(node.result)].element, all}));
     add_made(node.result, Numbers(numbers_[index(wanted)]));
+    readers_[index(node.result)] = readers_[index(wanted)];
     rounded_products_[index(node.result)] = rounded_products_[index(wanted)];
   }
   // What is known of the newest value.
@@ -131,6 +132,7 @@ class Rewriter {
     while (same_.size() < body_.values.size()) same_.push_back(static_cast<ValueId>(same_.size()));
     numbers_.resize(body_.values.size());
     numbers_[index(id)] = std::move(numbers);
+    readers_.resize(body_.values.size());
     rounded_products_.resize(body_.values.size());
   }
   // `id` as what `x` is, for each element.
@@ -442,7 +444,7 @@ class Rewriter {
   std::vector<Numbers> numbers_;  // not of what is made here, but for known numbers
   std::vector<ValueId> same_;
   std::unordered_map<ValueId, ValueId> uniform_;   // what is the same, but varies over fewer dims
-  std::vector<int> readers_;                       // of the values that were given
+  std::vector<int> readers_;                       // of values that were given, or are made for fewer elements instead
   std::unordered_map<ValueId, ValueId> rounded_;   // what RoundEven made, of what
   std::unordered_map<ValueId, ValueId> wholes_;    // what is_exact() made, of what
   std::unordered_map<ValueId, ValueId> integers_;  // and for one reader

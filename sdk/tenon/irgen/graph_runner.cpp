@@ -268,7 +268,7 @@ size_t GraphRunner::lendable_bytes() const {
 
 size_t GraphRunner::arena_bytes() const {
   size_t bytes = lendable_bytes();
-  for (const Step& step : impl_->steps) bytes += step.part->arena_bytes() - step.part->lendable_bytes();
+  for (const Step& step : impl_->steps) bytes += step.part->own_bytes();
   return bytes;
 }
 

@@ -116,15 +116,30 @@ ContextLease::~ContextLease() {
 }
 
 size_t ProgramCache::most(size_t BoundShape::*bytes) const {
-  const std::lock_guard lock(mutex_);
   size_t most = 0;
   for (const auto& shape : shapes_) most = std::max(most, (*shape).*bytes);
   return most;
 }
 
-size_t ProgramCache::arena_bytes() const { return most(&BoundShape::arena_bytes); }
-size_t ProgramCache::arena_lower_bound_bytes() const { return most(&BoundShape::arena_lower_bound_bytes); }
-size_t ProgramCache::lendable_bytes() const { return most(&BoundShape::lendable_bytes); }
+size_t ProgramCache::arena_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return most(&BoundShape::arena_bytes);
+}
+
+size_t ProgramCache::arena_lower_bound_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return most(&BoundShape::arena_lower_bound_bytes);
+}
+
+size_t ProgramCache::lendable_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return most(&BoundShape::lendable_bytes);
+}
+
+size_t ProgramCache::own_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return most(&BoundShape::arena_bytes) - most(&BoundShape::lendable_bytes);
+}
 
 std::vector<MemoryChart> ProgramCache::memory_charts() const {
   const std::lock_guard lock(mutex_);

@@ -85,6 +85,7 @@ class TENON_API ProgramCache {
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
   size_t lendable_bytes() const;
+  size_t own_bytes() const;  // arena_bytes() without lendable_bytes()
   // Of the shape that was run last; none where no shape is bound.
   std::vector<MemoryChart> memory_charts() const;
 
@@ -92,7 +93,7 @@ class TENON_API ProgramCache {
 
  private:
   Result<void> bind(BoundShape& shape, const SymbolValues& scalars) const;
-  size_t most(size_t BoundShape::*bytes) const;
+  size_t most(size_t BoundShape::*bytes) const;  // with the mutex held
 
   GraphProgram program_;
   program::BindOptions options_;

@@ -47,6 +47,8 @@ class RunnerPart {
   virtual size_t arena_lower_bound_bytes() const = 0;
   // Of arena_bytes(): what may lie in the arena that a run brings.
   virtual size_t lendable_bytes() const { return 0; }
+  // And the rest. Of one moment: a run in another thread may make a program that needs more.
+  virtual size_t own_bytes() const { return arena_bytes(); }
   virtual const GraphProgram* program() const { return nullptr; }
   virtual std::vector<MemoryChart> memory_charts() const { return {}; }
 };
@@ -80,6 +82,7 @@ class ProgramPart final : public RunnerPart {
   size_t arena_bytes() const override { return cache_->arena_bytes(); }
   size_t arena_lower_bound_bytes() const override { return cache_->arena_lower_bound_bytes(); }
   size_t lendable_bytes() const override { return cache_->lendable_bytes(); }
+  size_t own_bytes() const override { return cache_->own_bytes(); }
   const GraphProgram* program() const override { return &cache_->program(); }
   std::vector<MemoryChart> memory_charts() const override { return cache_->memory_charts(); }
 
