@@ -132,12 +132,10 @@ TEST(BadGraphs, TwoValuesOfOneName) {
                "initializer 0 and output 0 of node 1 Relu 'again'");
   expect_twice(simple({node("Relu", {"w"}, {"w"}), node("Add", {"x", "w"}, {"y"})}, {w}),
                "initializer 0 and output 0 of node 0 Relu");
-  expect_twice(simple({node("Relu", {"x"}, {"x"}), node("Neg", {"x"}, {"y"})}),
-               "input 0 and output 0 of node 0 Relu");
+  expect_twice(simple({node("Relu", {"x"}, {"x"}), node("Neg", {"x"}, {"y"})}), "input 0 and output 0 of node 0 Relu");
   expect_twice(simple({node("Relu", {"x"}, {"y"}), node("Neg", {"y"}, {"y"})}),
                "output 0 of node 0 Relu and output 0 of node 1 Neg");
-  expect_twice(simple({node("TopK", {"x", "w"}, {"y", "y"})}),
-               "output 0 of node 0 TopK and output 1 of node 0 TopK");
+  expect_twice(simple({node("TopK", {"x", "w"}, {"y", "y"})}), "output 0 of node 0 TopK and output 1 of node 0 TopK");
   expect_twice(simple({node("Add", {"x", "w"}, {"y"})}, {w, w}), "initializer 0 and initializer 1");
   expect_twice(simple({node("Add", {"x", "w"}, {"y"})}, {w}).add(15, Message().add(1, w)),
                "initializer 0 and sparse initializer 0");

@@ -1,6 +1,6 @@
-# Run by `cmake --install`: the pages of `source` into `destination`. What their links lead to lies elsewhere then: headers
-# beneath `to_include`, descriptions of targets beneath `to_data`, the examples beside the pages. Links to what is not
-# installed become plain words. Relative to the pages' folder: `to_include`, `to_data`. `work` may be written.
+# Run by `cmake --install`: the pages of `source` into `destination`. What their links lead to lies elsewhere then:
+# headers beneath `to_include`, descriptions of targets beneath `to_data`, both relative to the pages' folder, and the
+# examples beside the pages. Links to what is not installed become plain words. `work` may be written.
 file(REMOVE_RECURSE "${work}")
 file(GLOB_RECURSE pages RELATIVE "${source}" "${source}/*.md")
 foreach(page IN LISTS pages)
