@@ -13,6 +13,7 @@ The rules, from the plan of the house (docs/architecture.md):
 - What sdk/CMakeLists.txt does not add is not built and not checked; a note on standard error names it.
 - ir-ext includes the sdk, itself and the standard library. A plugin never includes another plugin; where its
   CMakeLists.txt has set(STOREYS ...), folders include themselves and those before them, too.
+- Tools include nothing of tests: what both need lies in tools.
 """
 import re
 import sys
@@ -227,6 +228,14 @@ class Checker(repository_check.Checker):
                                             "plugins share belongs in ir-ext or the sdk")
                 self.check_internal(path, line, text, None, target)
 
+    def check_tools(self):
+        for path, line, text, target in self.includes(self.root / "tools"):
+            # Tests have their own folder in their include path, too.
+            if target is None and (self.root / "tests" / text).is_file():
+                target = self.root / "tests" / text
+            if target is not None and target.is_relative_to(self.root / "tests"):
+                self.report(path, line, f"tools include tests: <{text}>; what both need belongs in tools")
+
     @staticmethod
     def storeys_of_plugin(folder):
         cmake = folder / "CMakeLists.txt"
@@ -241,6 +250,7 @@ class Checker(repository_check.Checker):
         self.check_sdk()
         self.check_ir_ext()
         self.check_plugins()
+        self.check_tools()
 
     def summary(self):
         return f"{len(self.rooms)} rooms, {self.files_checked} files, {len(self.violations)} violations"

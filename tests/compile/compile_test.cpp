@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -230,16 +232,41 @@ TEST(Artefact, ErrorsNameTheFile) {
   TargetRegistry registry;
   EXPECT_THAT(failure(CompiledModel::load("/nowhere/net.tenon", registry)), HasSubstr("/nowhere/net.tenon"));
   EXPECT_THAT(failure(CompiledModel::load("/tmp", registry)), HasSubstr("not a regular file"));
-  const auto model = compile(net(), registry, {.targets = {"reference"}});
-  ASSERT_TRUE(model.ok());
-  const auto saved = (*model)->save("/nowhere/net.tenon");
-  ASSERT_FALSE(saved.ok());
-  EXPECT_THAT(saved.error().message(), HasSubstr("/nowhere/net.tenon"));
 }
 
 std::string file_bytes(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// What the system says, and what helps against that; nothing is left behind, and what was there stays.
+TEST(Artefact, ErrorsSayWhyItCannotBeWritten) {
+  const Folder folder;
+  TargetRegistry registry;
+  const auto model = compile(net(), registry, {.targets = {"reference"}});
+  ASSERT_TRUE(model.ok());
+  const auto says = [&](const std::string& path, const std::string& why) {
+    const auto saved = (*model)->save(path);
+    ASSERT_FALSE(saved.ok()) << path;
+    EXPECT_EQ(saved.error().code(), Code::io);
+    EXPECT_THAT(saved.error().message(), HasSubstr("cannot write the artefact '" + path + "': " + why));
+  };
+  says(folder.file("none/net.tenon"), "No such file or directory; make the folder '" + folder.file("none") + "' first");
+  const std::string file = folder.file("file");
+  std::ofstream(file) << "mine";
+  says(file + "/net.tenon", "Not a directory; '" + file + "' is no folder; name one");
+  says(folder.file(std::string(300, 'n')), "File name too long; see to the folder '");
+  // As a disk that is full.
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit little{100, before.rlim_max};
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &little), 0);
+  says(file, "File too large; it takes ");
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(file_bytes(file), "mine");
+  EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(file).parent_path()), {}), 1);
 }
 
 // As who means harm would write it.

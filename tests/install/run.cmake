@@ -26,6 +26,9 @@ if(internal)
   message(FATAL_ERROR "headers of one room are installed: ${internal}")
 endif()
 
+# Who has an installed Tenon alone reads its documentation there.
+run(${PYTHON} ${CHECK_DOCS} ${DOCS_DIR} ${prefix}/share/doc/tenon)
+
 # Every program, library and plugin finds the libraries of Tenon beside itself.
 file(GLOB programs "${prefix}/bin/*")
 file(GLOB libraries "${prefix}/lib/*.so")

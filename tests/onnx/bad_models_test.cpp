@@ -111,8 +111,6 @@ TEST(BadGraphs, Names) {
   expect_refused(model(simple({node("Relu", {"nothing"}, {"y"})})), Code::invalid_argument, "\"nothing\"");
   expect_refused(model(simple({node("Relu", {"x"}, {"y"}), node("Neg", {"x"}, {"y"})})), Code::invalid_argument,
                  "\"y\" is made twice");
-  expect_refused(model(simple({node("Relu", {"x"}, {"x"}), node("Neg", {"x"}, {"y"})})), Code::invalid_argument,
-                 "cycle");
   expect_refused(model(simple({node("Relu", {"x"}, {"z"})})), Code::invalid_argument, "output \"y\"");
   expect_refused(model(wire::graph({.nodes = {node("Relu", {"x"}, {"y"})},
                                     .inputs = {info("x", kFloatElement, {2}), info("x", kFloatElement, {2})},
@@ -122,6 +120,34 @@ TEST(BadGraphs, Names) {
                                     .inputs = {info("x", kFloatElement, {2})},
                                     .outputs = {info("y"), info("y")}})),
                  Code::invalid_argument, "\"y\" of graph 'g' is there twice");
+}
+
+// Where both stand is told, not what else may come of it: nodes that seem to wait for each other.
+TEST(BadGraphs, TwoValuesOfOneName) {
+  const auto expect_twice = [](const Message& graph, const std::string& both) {
+    expect_refused(model(graph), Code::invalid_argument, "is made twice in one graph: it is " + both + "; ");
+  };
+  const Message w = tensor<float>("w", kFloatElement, {2}, {1, 2});
+  expect_twice(simple({node("Add", {"x", "w"}, {"y"}), node("Relu", {"y"}, {"w"}, {}, "", "again")}, {w}),
+               "initializer 0 and output 0 of node 1 Relu 'again'");
+  expect_twice(simple({node("Relu", {"w"}, {"w"}), node("Add", {"x", "w"}, {"y"})}, {w}),
+               "initializer 0 and output 0 of node 0 Relu");
+  expect_twice(simple({node("Relu", {"x"}, {"x"}), node("Neg", {"x"}, {"y"})}), "input 0 and output 0 of node 0 Relu");
+  expect_twice(simple({node("Relu", {"x"}, {"y"}), node("Neg", {"y"}, {"y"})}),
+               "output 0 of node 0 Relu and output 0 of node 1 Neg");
+  expect_twice(simple({node("TopK", {"x", "w"}, {"y", "y"})}), "output 0 of node 0 TopK and output 1 of node 0 TopK");
+  expect_twice(simple({node("Add", {"x", "w"}, {"y"})}, {w, w}), "initializer 0 and initializer 1");
+  expect_twice(simple({node("Add", {"x", "w"}, {"y"})}, {w}).add(15, Message().add(1, w)),
+               "initializer 0 and sparse initializer 0");
+  // The value of an input, and another of it.
+  const Message x = tensor<float>("x", kFloatElement, {2}, {1, 2});
+  EXPECT_TRUE(import_model_bytes(model(simple({node("Relu", {"x"}, {"y"})}, {x})).span()).ok());
+  for (const bool kept : {false, true})
+    expect_refused(model(simple({node("Relu", {"x"}, {"y"})}, {x, x})), Code::invalid_argument,
+                   "it is initializer 0 and initializer 1", {.keep_overridable_inputs = kept});
+  const Message f = function("F", {"v"}, {"w"}, {node("Relu", {"v"}, {"v"}), node("Relu", {"v"}, {"w"})});
+  expect_refused(model(simple({node("F", {"x"}, {"y"}, {}, "local")}), 13, {f}), Code::invalid_argument,
+                 "it is input 0 and output 0 of node 0 Relu");
 }
 
 TEST(BadGraphs, DeclaredTypesThatDisagree) {

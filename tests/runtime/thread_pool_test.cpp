@@ -147,6 +147,40 @@ TEST(ThreadPool, ShortLoopsAreSharedWithThreadsThatAreAwake) {
   }));
 }
 
+// A short loop is handed from thread to thread, without one of the few loops that all threads look at: also where
+// callers have all of these, and one more caller would run its own alone.
+TEST(ThreadPool, ShortLoopsAreHandedToThreadsThatLookForThem) {
+  ThreadPool pool(2);
+  constexpr int kCallers = 24;  // more than loops that it has under way at the same time
+  std::atomic<int> inside = 0;
+  std::atomic<bool> over = false;
+  std::vector<std::thread> callers;
+  for (int t = 0; t < kCallers; ++t)
+    callers.emplace_back([&] {
+      pool.run(2, 1, [&](int64_t begin, int64_t) {
+        if (begin != 0) return;
+        ++inside;
+        over.wait(false);
+      });
+    });
+  EXPECT_TRUE(comes_true([&] { return inside == kCallers; }));
+  const std::thread::id caller = std::this_thread::get_id();
+  // Both at once: the range that the other thread was given is not taken back.
+  EXPECT_TRUE(comes_true([&] {
+    std::atomic<int> at_caller = 0, at_other = 0;
+    pool.run_short(2, 1, 2, [&](int64_t begin, int64_t end) {
+      ++(std::this_thread::get_id() == caller ? at_caller : at_other);
+      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1);
+      while (begin == 0 && end == 1 && at_other == 0 && std::chrono::steady_clock::now() < until)
+        std::this_thread::yield();
+    });
+    return at_caller == 1 && at_other == 1;
+  }));
+  over = true;
+  over.notify_all();
+  for (std::thread& each : callers) each.join();
+}
+
 TEST(ThreadPool, ThreadsAreWokenForShortLoopsThatKeepComing) {
   ThreadPool pool(2);
   for (int i = 0; i < 20; ++i) {

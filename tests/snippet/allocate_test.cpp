@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <ctime>
+#include <utility>
 
 #include <tenon/support/str.hpp>
 
@@ -241,6 +244,50 @@ TEST(Allocate, TimeGrowsWithTheNumberOfOperators) {
   const double small = seconds_for(20), large = seconds_for(1000);
   printf("lower and allocate: 20 operators %.3f ms, 1000 operators %.3f ms\n", small * 1e3, large * 1e3);
   EXPECT_LT(large, small * 50 * 12);  // near linear; a quadratic step would be 50 times more
+}
+
+// Of the processor: others may use the machine.
+template <class Work>
+double milliseconds_of(const Work& work) {
+  const std::clock_t begin = std::clock();
+  work();
+  return 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+TEST(Allocate, TimeGrowsWithTheNumberOfOutputs) {
+  const auto milliseconds_for = [](int outputs) {
+    BodyBuilder build("fan", "k");
+    const ValueId x = build.input(1);
+    for (int i = 0; i < outputs; ++i) build.output(build.op("Mul", {x, build.scalar(static_cast<float>(i))}));
+    const Body body = build.take();
+    return milliseconds_of([&] { EXPECT_TRUE(lower(body, {.lanes = 8, .unroll = 1}).ok()); });
+  };
+  const double small = milliseconds_for(2000), large = milliseconds_for(40000);
+  printf("lower: 2,000 outputs %.1f ms, 40,000 outputs %.1f ms\n", small, large);
+  EXPECT_LT(large, 3 * 20 * small);  // the square would be 400 times as much
+}
+
+// All of which wait at once.
+TEST(Allocate, TimeGrowsWithTheNumberOfSpills) {
+  const auto milliseconds_for = [](int values) {
+    BodyBuilder build("wait", "k");
+    const ValueId x = build.input(1);
+    std::vector<ValueId> made{x};
+    for (int i = 0; i < values; ++i) made.push_back(build.op("Neg", {made.back()}));
+    ValueId sum = x;
+    for (const ValueId id : made) sum = build.op("Sub", {id, sum});
+    build.output(sum);
+    auto kernel = lower(build.take(), {.lanes = 8, .unroll = 1});
+    EXPECT_TRUE(kernel.ok());
+    const TestMachine machine = test_machine(16, true, false);
+    const double ms = milliseconds_of([&] { EXPECT_TRUE(allocate(*kernel, machine.pool, machine.needs).ok()); });
+    EXPECT_GT(kernel->frame_slots, values / 2);
+    return ms;
+  };
+  const double small = std::min({milliseconds_for(2000), milliseconds_for(2000), milliseconds_for(2000)});
+  const double large = milliseconds_for(80000);
+  printf("allocate: 2,000 spills %.1f ms, 80,000 spills %.1f ms\n", small, large);
+  EXPECT_LT(large, 5 * 40 * small);  // the square would be 1600 times as much
 }
 
 }  // namespace

@@ -141,5 +141,23 @@ TEST(Nearest, FindsTheSlipOfAFingerAndNothingFar) {
   EXPECT_EQ(nearest("Conv", {}), "");
 }
 
+TEST(Nearest, NeighboursThatChangedPlacesAreOneSlip) {
+  EXPECT_EQ(nearest("tow", {"one", "toe", "two"}), "toe") << "one letter each: the first";
+  EXPECT_EQ(nearest("tow", {"one", "two"}), "two");
+  EXPECT_EQ(nearest("otw", {"two"}), "") << "three letters, two slips";
+  EXPECT_EQ(nearest("lbael", {"level", "label"}), "label");
+  EXPECT_EQ(nearest("SotfmxaX", {"Softmax"}), "") << "two pairs, and a letter";
+  EXPECT_EQ(nearest("SotfmxaXY", {"SoftmaxXY"}), "SoftmaxXY") << "two pairs";
+}
+
+TEST(Nearest, MoreThanAThirdOfTheLettersMakeAnotherWord) {
+  EXPECT_EQ(nearest("Foo", {"Cos", "Not", "Exp"}), "");
+  EXPECT_EQ(nearest("Fo", {"Foo"}), "Foo");
+  EXPECT_EQ(nearest("cos", {"Cos", "Floor"}), "Cos");
+  EXPECT_EQ(nearest("c", {"ab", "b"}), "b") << "one letter of one";
+  EXPECT_EQ(nearest("ReluXX", {"Relu"}), "Relu") << "two of six";
+  EXPECT_EQ(nearest("ReluX", {"Celu"}), "") << "two of five";
+}
+
 }  // namespace
 }  // namespace tenon

@@ -190,6 +190,12 @@ class Certify(command_line.Test):
         self.assertEqual(checks["operators", "Abs"]["status"], "failed")
         self.assertEqual(checks["operators", "Exp"]["status"], "passed")
 
+    def test_what_stores_must_load_too(self):
+        checks = self.certify("throwing", FIXTURE_BREAK="load", FIXTURE_THROW="layout_kernels")
+        self.assert_fails(checks, ("executables", "stored"), text="bytes that load() says it cannot take (target "
+                          "'throwing' does not store compiled code): artefacts would be written")
+        self.assertIn("let serialize() be unsupported, too", checks["executables", "stored"]["sentence"])
+
     def test_what_is_stored_must_load(self):
         self.assert_fails(self.certify("device", FIXTURE_THROW="load_executable"), ("executables", "stored"),
                           text="out of paper")

@@ -21,6 +21,9 @@ GOOD = {
     "plugins/one/a.hpp": "#include <tenon-ext/fused/conv.hpp>\n#include <boost/any.hpp>\n",
     "plugins/one/a.cpp": '#include "a.hpp"\n#include <one/a.hpp>\n',
     "plugins/two/b.hpp": "#include <vector>\n",
+    "tools/cases/c.hpp": "#include <tenon/support/str.hpp>\n",
+    "tools/cases/d.cpp": '#include "cases/c.hpp"\n#include <vector>\n',
+    "tests/lib/t.hpp": '#include "../../tools/cases/c.hpp"\n',
 }
 
 
@@ -76,6 +79,12 @@ class CheckLayersTest(small_repository.Test):
                             "sdk/tenon/ir/g.cpp:1", "no room")
         self.assert_refused({**expr, "sdk/tenon/ir/CMakeLists.txt": "tenon_room(ir LIB compiler DEPS support tensor expr)\n"},
                             "sdk/tenon/ir/CMakeLists.txt:1", "'expr'", "adds no such room")
+
+    def test_refuses_tools_that_include_tests(self):
+        for include in ("<lib/t.hpp>", '"../../tests/lib/t.hpp"', "<tests/lib/t.hpp>"):
+            with self.subTest(include=include):
+                self.assert_refused({"tools/cases/d.cpp": f"\n#include {include}\n"}, "tools/cases/d.cpp:2",
+                                    "tools include tests", "belongs in tools")
 
     def test_refuses_third_party_libraries_outside_their_room(self):
         for header, library in [("google/protobuf/message.h", "protobuf"), ("tenon_onnx.pb.h", "protobuf"),

@@ -12,6 +12,19 @@ install(DIRECTORY targets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tenon/targets
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.json")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/tenon)
 
+# The documentation, with the examples that it names.
+set(docs_dir ${CMAKE_INSTALL_DATADIR}/doc/tenon)
+file(RELATIVE_PATH docs_to_include /prefix/${docs_dir} /prefix/${CMAKE_INSTALL_INCLUDEDIR})
+file(RELATIVE_PATH docs_to_data /prefix/${docs_dir} /prefix/${CMAKE_INSTALL_DATADIR})
+install(CODE "
+  set(source \"${PROJECT_SOURCE_DIR}/docs\")
+  set(work \"${PROJECT_BINARY_DIR}/installed_docs\")
+  set(destination \"\${CMAKE_INSTALL_PREFIX}/${docs_dir}\")
+  set(to_include \"${docs_to_include}\")
+  set(to_data \"${docs_to_data}\")
+  include(\"${CMAKE_CURRENT_LIST_DIR}/InstallDocs.cmake\")")
+install(DIRECTORY examples DESTINATION ${docs_dir})
+
 set(libraries tenon_runtime)
 if(TARGET tenon)
   list(APPEND libraries tenon tenon_ext)

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include <op-cases/op_cases.hpp>
-#include <support_lib/random_tensor.hpp>
+#include <op-cases/random_tensor.hpp>
 
 namespace tenon::testing {
 

@@ -17,31 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tenon/support/running_time.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::cli {
 namespace {
-
-// Time in which this process runs. While it is stopped, by a signal or with its machine, its workers mostly are, too:
-// that is no time of theirs.
-class RunningTime {
- public:
-  using Span = std::chrono::milliseconds;
-  // Asked more often than this while it counts.
-  static constexpr Span kMostStep{500};
-
-  Span now() {
-    const auto real = std::chrono::steady_clock::now();
-    const Span step = std::chrono::duration_cast<Span>(real - last_);
-    // The rest of a millisecond counts with the next.
-    last_ += step;
-    return counted_ += std::min(step, 2 * kMostStep);
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-  Span counted_{0};
-};
 
 constexpr uint64_t kNoMoreTasks = UINT64_MAX;
 

@@ -241,7 +241,12 @@ Aspect stores(TargetBackend& backend, const CompiledModel& model, const Sample& 
     const auto stored = segment.executable->serialize();
     if (!stored.ok() && stored.error().code() == Code::unsupported) return not_asked(stored.error().message());
     TENON_OK(stored, "serialize()");
-    TENON_TRY(again, loaded(backend, *stored, stored->size()), "load() of what serialize() gave");
+    auto made_again = loaded(backend, *stored, stored->size());
+    if (!made_again.ok() && made_again.error().code() == Code::unsupported)
+      return error(Code::plugin, "serialize() gives ", stored->size(), " bytes that load() says it cannot take (",
+                   made_again.error().message(), "): artefacts would be written that nobody can run. Let load() take ",
+                   "them, or let serialize() be unsupported, too, which it is where it is left out");
+    TENON_TRY(again, std::move(made_again), "load() of what serialize() gave");
     segment.executable = std::move(again);
   }
   TENON_TRY(rebuilt, CompiledModel::assemble(std::move(parts)));

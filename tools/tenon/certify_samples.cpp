@@ -7,7 +7,7 @@
 #include <random>
 
 #include <op-cases/op_cases.hpp>
-#include <support_lib/random_tensor.hpp>
+#include <op-cases/random_tensor.hpp>
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/verify.hpp>

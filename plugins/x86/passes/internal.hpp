@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -119,10 +120,11 @@ class Stretches {
   void add(const LinearKernel& kernel, const Instruction& instruction);
   // In the order in which they are touched first, so that code does not depend on register numbers.
   const std::vector<Touched>& touched() const { return touched_; }
-  void clear() { touched_.clear(); }
+  void clear() { touched_.clear(), places_.clear(); }
 
  private:
   std::vector<Touched> touched_;
+  std::unordered_map<RegisterId, size_t> places_;  // in touched_, of pointers
 };
 
 }  // namespace tenon::x86

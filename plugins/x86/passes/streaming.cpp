@@ -131,12 +131,12 @@ void Stretches::add(const LinearKernel& kernel, const Instruction& instruction) 
   const Memory& memory = *instruction.memory;
   const int64_t lanes = kernel.lanes * (instruction.op == kStoreBytes || instruction.op == kLoadBytes ? 4 : 1);
   const int64_t begin = memory.displacement_bytes, end = begin + lanes * memory.element.bits() / 8;
-  auto at = std::find_if(touched_.begin(), touched_.end(),
-                         [&](const Touched& other) { return other.memory.base == memory.base; });
-  if (at == touched_.end()) at = touched_.insert(at, {memory, begin, end});
-  at->begin = std::min(at->begin, begin);
-  at->end = std::max(at->end, end);
-  at->written |= writes_memory(instruction.op);
+  const auto [place, is_new] = places_.try_emplace(memory.base, touched_.size());
+  if (is_new) touched_.push_back({memory, begin, end});
+  Touched& at = touched_[place->second];
+  at.begin = std::min(at.begin, begin);
+  at.end = std::max(at.end, end);
+  at.written |= writes_memory(instruction.op);
 }
 
 void Stretches::Touched::write(Name op, int64_t ahead_bytes, int label, std::vector<Instruction>& body) const {

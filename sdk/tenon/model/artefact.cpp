@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <map>
 
 #include <fcntl.h>
@@ -101,7 +104,7 @@ Result<std::shared_ptr<Mapping>> map_file(const std::string& path) {
   };
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return fail("cannot open");
-  struct stat status{};
+  struct stat status {};
   if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(file);
     return error(Code::io, "'", path, "' is not a regular file");
@@ -136,6 +139,39 @@ Result<void> check_replaceable(const std::string& path) {
   return {};
 }
 
+// Writes a file anew; 0, or the errno of what failed.
+int write_file(const std::string& path, std::initializer_list<std::string_view> parts) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (file < 0) return errno;
+  int failure = 0;
+  for (std::string_view part : parts) {
+    while (failure == 0 && !part.empty()) {
+      const ssize_t written = write(file, part.data(), part.size());
+      if (written >= 0) {
+        part.remove_prefix(static_cast<size_t>(written));
+      } else if (errno != EINTR) {
+        failure = errno;
+      }
+    }
+  }
+  if (close(file) != 0 && failure == 0) failure = errno;
+  return failure;
+}
+
+std::string remedy(int failure, const std::string& folder, size_t bytes) {
+  switch (failure) {
+    case ENOENT: return str("make the folder '", folder, "' first");
+    case ENOTDIR: return str("'", folder, "' is no folder; name one");
+    case EACCES:
+    case EPERM:
+    case EROFS: return str("have the folder '", folder, "' be writable, or name another");
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG: return str("it takes ", bytes, " bytes: make room, or name another folder than '", folder, "'");
+    default: return str("see to the folder '", folder, "', or name another");
+  }
+}
+
 }  // namespace
 
 Result<void> CompiledModel::save(const std::string& path) const {
@@ -149,8 +185,11 @@ Result<void> CompiledModel::save(const std::string& path) const {
     blobs.push_back(std::move(bytes));
     return place;
   };
-  Json manifest = {{"name", model.name},        {"slots", model.slots},   {"inputs", describe(model.inputs)},
-                   {"outputs", describe(model.outputs)}, {"output_slots", model.output_slots}};
+  Json manifest = {{"name", model.name},
+                   {"slots", model.slots},
+                   {"inputs", describe(model.inputs)},
+                   {"outputs", describe(model.outputs)},
+                   {"output_slots", model.output_slots}};
   manifest["constants"] = Json::array();
   for (const auto& [slot, tensor] : model.constants) {
     if (tensor.element().is_string()) {
@@ -195,18 +234,13 @@ Result<void> CompiledModel::save(const std::string& path) const {
   }
   // Beside the target, then renamed: a reader never sees half a file.
   const std::string temporary = str(path, ".", getpid(), ".tmp");
-  std::ofstream file(temporary, std::ios::binary);
-  file.write(header.data(), static_cast<std::streamsize>(header.size()));
-  file.write(body.data(), static_cast<std::streamsize>(body.size()));
-  file.close();
-  std::error_code status;
-  if (file.good()) std::filesystem::rename(temporary, path, status);
-  if (!file.good() || status) {
-    std::filesystem::remove(temporary, status);
-    return error(Code::io, "cannot write the artefact '", path,
-                 "'; is the folder there and writable, and the disk not full?");
-  }
-  return {};
+  int failure = write_file(temporary, {header, body});
+  if (failure == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) failure = errno;
+  if (failure == 0) return {};
+  unlink(temporary.c_str());
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return error(Code::io, "cannot write the artefact '", path, "': ", std::strerror(failure), "; ",
+               remedy(failure, folder.empty() ? "." : folder, header.size() + body.size()));
 }
 
 bool CompiledModel::is_artefact(const std::string& path) {

@@ -27,6 +27,7 @@ Result<void> Importer::inline_call(const NodeProto& call, const FunctionProto& f
     }
   }
   TENON_TRY(operands, operands_of(call, scope));
+  TENON_OK(check_made_once(function), "function '", name, "'");
   Scope body;
   for (int i = 0; i < function.input_size(); ++i) {
     const auto at = static_cast<size_t>(i);

@@ -9,9 +9,7 @@ namespace tenon::onnx {
 
 Result<void> Importer::define(Scope& scope, std::string_view name, Value* value) {
   TENON_OK(check_text(name, "the value name"));
-  if (!scope.values.emplace(name, value).second) {
-    return error(Code::invalid_argument, "value ", quote(name), " is made twice in one graph");
-  }
+  scope.values.emplace(name, value);
   return {};
 }
 
@@ -38,6 +36,7 @@ Result<void> Importer::import_graph(const GraphProto& graph, Region& region, con
     return error(Code::resource_exhausted, "subgraphs are nested more than ", options_.max_depth, " deep");
   }
   TENON_OK(check_text(graph.name(), "the graph name"));
+  TENON_OK(check_made_once(graph), "graph '", graph.name(), "'");
   Scope scope{outer};
   TENON_OK(declare(scope, graph));
   TENON_OK(import_inputs(graph, region, scope, frame));

@@ -51,6 +51,12 @@ Result<void> check_text(std::string_view text, std::string_view what);
 // it is good. A cycle is an error naming its nodes.
 Result<std::vector<int>> order_of(const NodeList& nodes);
 
+// Does each input, initializer and output of a node have a name of its own? Initializers may have one with an input,
+// whose value they are. Else an error that says where the two of one name stand. Graphs inside of nodes are not looked
+// at.
+Result<void> check_made_once(const format::GraphProto& graph);
+Result<void> check_made_once(const format::FunctionProto& function);
+
 class Importer {
  public:
   Importer(format::ModelProto& model, const ImportOptions& options, ExternalData* external);
@@ -70,6 +76,7 @@ class Importer {
 
   // ---- Graphs ----
 
+  // No other value of the scope has the name: check_made_once() has been asked.
   Result<void> define(Scope& scope, std::string_view name, Value* value);
   Result<void> declare(Scope& scope, const GraphProto& graph);
   // The value's type, joined with what the file declares for its name.

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -17,11 +18,11 @@
 #include <string_view>
 
 #include <tenon/support/log.hpp>
+#include <tenon/support/running_time.hpp>
 
 namespace tenon::plugin_room {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr int kDefaultSeconds = 10;
 constexpr int kMostSeconds = 3600;
 constexpr char kGood = 'K', kBad = 'E';  // first byte of the child's answer; then a code and a sentence
@@ -70,14 +71,15 @@ void isolate(int keep) {
 }
 
 // What the child said until it closed its end; nothing when it did not within the limit.
-std::optional<std::string> read_answer(int from, Clock::time_point deadline) {
+std::optional<std::string> read_answer(int from, RunningTime::Span limit) {
+  RunningTime time;
   std::string answer;
   char buffer[4096];
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const RunningTime::Span left = limit - time.now();
     pollfd ready{from, POLLIN, 0};
-    const int count = poll(&ready, 1, static_cast<int>(std::max<int64_t>(left, 0)));
-    if (count < 0 && errno == EINTR) continue;
+    const int count = poll(&ready, 1, static_cast<int>(std::clamp(left, {}, RunningTime::kMostStep).count()));
+    if ((count < 0 && errno == EINTR) || (count == 0 && left.count() > 0)) continue;
     if (count <= 0) return std::nullopt;
     const ssize_t got = read(from, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
@@ -118,7 +120,7 @@ Result<Outcome> try_once(const std::string& what, int seconds, const std::functi
   }
   if (child == 0) run_child(ends[1], attempt);
   close(ends[1]);
-  const auto answer = read_answer(ends[0], Clock::now() + std::chrono::seconds(seconds));
+  const auto answer = read_answer(ends[0], std::chrono::seconds(seconds));
   close(ends[0]);
   if (!answer) kill(child, SIGKILL);
   int status = 0;

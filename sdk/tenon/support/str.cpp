@@ -17,16 +17,16 @@ void append_floating(std::string& out, T value) {
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
+// Letters that are put in, left out or replaced, and neighbours that changed places, each pair once.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);  // of a's first i-2, i-1, i letters
   std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i] != b[j]);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j + 1] + 1, row[j] + 1, substituted});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    before.swap(last), last.swap(row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();
@@ -128,12 +128,15 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+// Near is what differs in at most a third of the longer one's letters, or in one; of several that are as near, the
+// first.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  size_t best_distance = word.size() / 3 + 2;
+  size_t best_distance = std::string_view::npos;
   for (const auto& candidate : candidates) {
+    const size_t most = std::max<size_t>(std::max(word.size(), candidate.size()) / 3, 1);
     const size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) best_distance = distance, best = candidate;
+    if (distance <= most && distance < best_distance) best_distance = distance, best = candidate;
   }
   return best;
 }

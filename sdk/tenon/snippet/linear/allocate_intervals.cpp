@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
 
 #include <tenon/snippet/linear/allocate_internal.hpp>
 #include <tenon/snippet/linear/linear_names.hpp>
@@ -78,16 +81,22 @@ void pack_slots(LinearKernel& kernel) {
   for (size_t slot = 0; slot < all.size(); ++slot)
     if (!all[slot].empty()) order.push_back(slot);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return all[a].start < all[b].start; });
-  std::vector<int> place(all.size(), -1), free_from;  // of each new slot: the position from which on it is free
+  // The first new slot that is free. They become so in the order in which what they hold ends.
+  using Busy = std::pair<int, int>;  // up to where, which
+  std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy;
+  std::priority_queue<int, std::vector<int>, std::greater<>> free;
+  std::vector<int> place(all.size(), -1);
+  int slots = 0;
   for (const size_t slot : order) {
-    auto found = std::find_if(free_from.begin(), free_from.end(), [&](int end) { return end < all[slot].start; });
-    if (found == free_from.end()) found = free_from.insert(found, 0);
-    *found = all[slot].end;
-    place[slot] = static_cast<int>(found - free_from.begin());
+    for (; !busy.empty() && busy.top().first < all[slot].start; busy.pop()) free.push(busy.top().second);
+    if (free.empty()) free.push(slots++);
+    place[slot] = free.top();
+    busy.emplace(all[slot].end, free.top());
+    free.pop();
   }
   for (Instruction& instruction : kernel.body)
     if (uses_slot(instruction)) instruction.number = place[static_cast<size_t>(instruction.number)];
-  kernel.frame_slots = static_cast<int>(free_from.size());
+  kernel.frame_slots = slots;
 }
 
 }  // namespace tenon::snippet

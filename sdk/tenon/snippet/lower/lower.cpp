@@ -118,9 +118,10 @@ int Lowering::tile_copies(const Nest& nest) const {
 }
 
 void Lowering::write_phase(const Nest& nest, const Phase& phase) {
-  std::vector<Access> stores;
-  std::copy_if(nest.roots.begin(), nest.roots.end(), std::back_inserter(stores),
+  std::vector<Access> roots;
+  std::copy_if(nest.roots.begin(), nest.roots.end(), std::back_inserter(roots),
                [&](const Access& root) { return !swept(root.value); });
+  const StoresByValue stores(std::move(roots));
   make({}, phase.values, stores);
   if (phase.settles >= 0) {
     const Merging& merging = plan_.mergings[index(phase.settles)];
@@ -141,9 +142,10 @@ void Lowering::write_phase(const Nest& nest, const Phase& phase) {
 
 // Those that are outputs.
 void Lowering::store_folds(const Nest& nest, const Sweep& sweep) {
+  const StoresByValue roots(nest.roots);
   for (const BodyNode* fold : sweep.folds) {
     const int copies = in_lanes(fold->result) ? place_.copies : 1;
-    for (int unit = 0; unit < place_.rows * copies; ++unit) store_if_wanted(fold->result, unit_of(unit), nest.roots);
+    for (int unit = 0; unit < place_.rows * copies; ++unit) store_if_wanted(fold->result, unit_of(unit), roots);
   }
 }
 

@@ -62,8 +62,8 @@ void Lowering::write_block_loop(const Nest& nest) {
   for (const int port : touched_.all()) {
     if (scratch_of(port) || !contains(varies_of(port), nest.vector)) continue;
     const RegisterId pointer = pointers_[index(port)];
-    const ParamId each = kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = blocks});
-    const ParamId rewind = kernel_.add_param({.kind = Param::Kind::rewind, .port = port, .loop = blocks});
+    const ParamId each = add_param({.kind = Param::Kind::shift, .port = port, .loop = blocks});
+    const ParamId rewind = add_param({.kind = Param::Kind::rewind, .port = port, .loop = blocks});
     kernel_.loops[index(blocks)].shifts.push_back({.pointer = pointer, .each = each});
     write({.op = "AddParameter", .in = {pointer}, .out = {pointer}, .number = rewind});
   }

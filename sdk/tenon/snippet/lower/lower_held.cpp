@@ -151,8 +151,9 @@ void Lowering::write_held_vectors(const Nest& nest, const SweepLoops& loops, int
   place_.reuses = begin >= place_.row.vectors - place_.row.held;
   if (begin == place_.row.vectors - (place_.row.tail > 0))
     std::tie(place_.mask, place_.count) = held_tail(place_.row.tail);
-  std::vector<Access> stores = sweep.stores;
-  if (place_.reuses) std::erase_if(stores, [&](const Access& store) { return waits_in_memory(nest, store); });
+  std::vector<Access> wanted = sweep.stores;
+  if (place_.reuses) std::erase_if(wanted, [&](const Access& store) { return waits_in_memory(nest, store); });
+  const StoresByValue stores(std::move(wanted));
   const int rows = unit_rows(), together = units_together(sweep.reads, sweep.values, stores);
   for (int first = begin * rows; first < end * rows; first += together) {
     const int last = std::min(first + together, end * rows);

@@ -3,6 +3,8 @@
 // (lower_rows.cpp), one row behind the other (lower_skewed.cpp), short rows written out (lower_held.cpp), columns in
 // whole rows (lower_columns.cpp). Internal to lowering.
 #pragma once
+#include <algorithm>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -26,6 +28,25 @@ int copies_for(size_t instructions, size_t accumulators, int most, size_t most_a
 
 // Of the memory's lines, which caches take stores by.
 inline constexpr int64_t kLineBits = 64 * 8;
+
+// Stores, to be found by what they store.
+class StoresByValue {
+ public:
+  StoresByValue() = default;
+  StoresByValue(std::vector<Access> stores) : all_(std::move(stores)) {
+    std::ranges::stable_sort(all_, {}, &Access::value);
+  }
+  const std::vector<Access>& all() const { return all_; }
+  bool has(ValueId id) const { return !of(id).empty(); }
+  // In the order in which they came.
+  std::span<const Access> of(ValueId id) const {
+    const auto found = std::ranges::equal_range(all_, id, {}, &Access::value);
+    return {found.begin(), found.end()};
+  }
+
+ private:
+  std::vector<Access> all_;
+};
 
 class Lowering {
  public:
@@ -107,6 +128,8 @@ class Lowering {
   Instruction& write(Instruction instruction);
   int label_of(const BodyNode& node);
   RegisterId scalar(ElementType element, int64_t bits);
+  // The same number for the same param, as LinearKernel::add_param(); kernels of many ports have many.
+  ParamId add_param(const Param& param);
   RegisterId parameter(const Param& param);
 
   // --- values: lower_values.cpp ---
@@ -131,10 +154,10 @@ class Lowering {
   // itself, and what waits fills the machine's window, so units one behind the other would wait one behind the other.
   // `reads` come before anything is stored: they may lie in the memory of an output that is stored here. `folds`: what
   // the accumulators take of it.
-  void make(const std::vector<Access>& reads, const std::vector<ValueId>& values, const std::vector<Access>& stores,
+  void make(const std::vector<Access>& reads, const std::vector<ValueId>& values, const StoresByValue& stores,
             SweepLoops* folds = nullptr);
-  void make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values,
-                  const std::vector<Access>& stores, bool lanes, int first, int last);
+  void make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values, const StoresByValue& stores,
+                  bool lanes, int first, int last);
   int unit_rows() const { return place_.unit_rows > 0 ? place_.unit_rows : place_.rows; }
   Unit unit_of(int number) const {
     const int side = place_.neighbours, row = number / side % unit_rows();
@@ -145,9 +168,9 @@ class Lowering {
   bool has_own(ValueId id, Unit unit) const { return unit.row == 0 || in_rows(id); }
   bool stores_parts(const std::vector<Access>& stores) const;
   bool stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
-                   const std::vector<Access>& stores) const;
+                   const StoresByValue& stores) const;
   int units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,
-                     const std::vector<Access>& stores) const;
+                     const StoresByValue& stores) const;
   RegisterId make_value(ValueId id, Unit unit);
   std::optional<int64_t> reduced_count() const;
   bool is_plain_constant(ValueId id) const;
@@ -166,8 +189,7 @@ class Lowering {
   RegisterId load(int port, ValueId id, Unit unit);
   void store(int port, ValueId id, Unit unit);
   bool is_aligned(int port, ValueId id) const;
-  static bool is_stored(ValueId id, const std::vector<Access>& stores);
-  void store_if_wanted(ValueId id, Unit unit, const std::vector<Access>& stores);
+  void store_if_wanted(ValueId id, Unit unit, const StoresByValue& stores);
   void limit_to_tail(Instruction& instruction, int port, ValueId id) const;
 
   // --- loops: lower_loops.cpp ---
@@ -368,6 +390,7 @@ class Lowering {
   std::vector<LoopId> last_row_loops_;     // of rows that are skewed: run once, around that
   std::vector<int> row_ports_;             // of values: the scratch row that they go through; -1: none
   std::pair<RegisterId, RegisterId> held_tail_{-1, -1};  // mask and count
+  std::unordered_multimap<uint64_t, ParamId> params_;    // by what never changes of them
   std::unordered_map<std::string, RegisterId> scalars_;
   std::unordered_map<std::string, int> labels_;
   std::pair<const BodyNode*, int> labelled_{nullptr, -1};  // whose label was asked for last

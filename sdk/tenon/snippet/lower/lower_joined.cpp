@@ -17,8 +17,8 @@ void Lowering::each_row(const std::vector<ValueId>& ids, F f) {
   const LoopId loop = scalar_loop(kernel_.joined.each(), zero(), 1, f);
   for (const ValueId id : ids) {
     const int port = row_ports_[index(id)];
-    const ParamId each = kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = loop});
-    const ParamId rewind = kernel_.add_param({.kind = Param::Kind::rewind, .port = port, .loop = loop});
+    const ParamId each = add_param({.kind = Param::Kind::shift, .port = port, .loop = loop});
+    const ParamId rewind = add_param({.kind = Param::Kind::rewind, .port = port, .loop = loop});
     kernel_.loops[index(loop)].shifts.push_back({.pointer = pointer_of(port), .each = each, .rewind = rewind});
   }
 }

@@ -25,13 +25,12 @@ int Lowering::copies_within(int dim, int copies) const {
 
 // Loops that end at the same counter value share their limit, but for loops over several rows: theirs depends on more.
 ParamId Lowering::limit_of(const Loop& loop, LoopId id) {
-  if (loop.kind == Loop::Kind::scalar && loop.increment > 1)
-    return kernel_.add_param({.kind = Param::Kind::limit, .loop = id});
+  if (loop.kind == Loop::Kind::scalar && loop.increment > 1) return add_param({.kind = Param::Kind::limit, .loop = id});
   for (const Loop& other : kernel_.loops) {
     if (other.limit >= 0 && other.dim == loop.dim && other.increment == loop.increment && other.kind == loop.kind)
       return other.limit;
   }
-  return kernel_.add_param({.kind = Param::Kind::limit, .loop = id});
+  return add_param({.kind = Param::Kind::limit, .loop = id});
 }
 
 LoopId Lowering::begin_loop(Loop::Kind kind, int dim, RegisterId counter, int64_t increment) {
@@ -97,14 +96,13 @@ void Lowering::move_pointers(const std::vector<int>& ports, const std::vector<in
     for (size_t i = ids.size(); i-- > 0;) {
       const bool varies = contains(varies_of(port), dims[i]);
       if (!varies && inner < 0) continue;
-      const ParamId each =
-          kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = ids[i], .inner = inner});
+      const ParamId each = add_param({.kind = Param::Kind::shift, .port = port, .loop = ids[i], .inner = inner});
       for (const RegisterId pointer : pointers)
         kernel_.loops[index(ids[i])].shifts.push_back({.pointer = pointer, .each = each});
       inner = varies ? ids[i] : -1;
     }
     if (!rewound || inner < 0) continue;
-    const ParamId back = kernel_.add_param({.kind = Param::Kind::rewind, .port = port, .loop = inner});
+    const ParamId back = add_param({.kind = Param::Kind::rewind, .port = port, .loop = inner});
     std::vector<Loop::Shift>& shifts = kernel_.loops[index(inner)].shifts;
     for (auto shift = shifts.end() - static_cast<std::ptrdiff_t>(pointers.size()); shift != shifts.end(); ++shift)
       shift->rewind = back;

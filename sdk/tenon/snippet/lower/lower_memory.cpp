@@ -90,13 +90,8 @@ bool Lowering::is_aligned(int port, ValueId id) const {
          std::ranges::equal(cuts(port), cuts(place_.aligned_port), alike);
 }
 
-bool Lowering::is_stored(ValueId id, const std::vector<Access>& stores) {
-  return std::any_of(stores.begin(), stores.end(), [&](const Access& store) { return store.value == id; });
-}
-
-void Lowering::store_if_wanted(ValueId id, Unit unit, const std::vector<Access>& stores) {
-  for (const Access& store : stores)
-    if (store.value == id) this->store(store.port, id, unit);
+void Lowering::store_if_wanted(ValueId id, Unit unit, const StoresByValue& stores) {
+  for (const Access& store : stores.of(id)) this->store(store.port, id, unit);
 }
 
 void Lowering::limit_to_tail(Instruction& instruction, int port, ValueId id) const {

@@ -197,7 +197,7 @@ void Lowering::make_row_pointers(LoopId single) {
   for (const auto& [port, pointers] : row_pointers_) ports.push_back(port);
   std::sort(ports.begin(), ports.end());
   for (const int port : ports) {
-    const ParamId stride = kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = single});
+    const ParamId stride = add_param({.kind = Param::Kind::shift, .port = port, .loop = single});
     RegisterId before = pointers_[index(port)];
     for (const RegisterId pointer : row_pointers_[port]) {
       made.push_back({.op = "AddParameter", .in = {before}, .out = {pointer}, .number = stride});
@@ -216,7 +216,7 @@ void Lowering::make_row_pointers(LoopId single) {
 void Lowering::move_row_pointers(int dim, const std::vector<int>& ports) {
   for (const int port : ports) {
     if (!contains(varies_of(port), dim)) continue;
-    const ParamId each = kernel_.add_param({.kind = Param::Kind::shift, .port = port, .loop = row_loop_});
+    const ParamId each = add_param({.kind = Param::Kind::shift, .port = port, .loop = row_loop_});
     kernel_.loops[index(row_loop_)].shifts.push_back({.pointer = pointers_[index(port)], .each = each});
   }
 }

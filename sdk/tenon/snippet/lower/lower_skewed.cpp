@@ -96,8 +96,7 @@ void Lowering::write_skewed(const Nest& nest, std::vector<LoopId>& ids) {
       for (const auto& [id, kept] : of_row_before_)
         if (register_of(id, {}) != kept) write({.op = "Copy", .in = {register_of(id, {})}, .out = {kept}});
     });
-    kernel_.loops[index(row_loop_)].limit =
-        kernel_.add_param({.kind = Param::Kind::limit, .loop = row_loop_, .ahead = 1});
+    kernel_.loops[index(row_loop_)].limit = add_param({.kind = Param::Kind::limit, .loop = row_loop_, .ahead = 1});
     for (const auto& [id, kept] : of_row_before_) bind(id, {kept});
     without_rows_behind([&] { write_sweep(nest, last); });
   }));

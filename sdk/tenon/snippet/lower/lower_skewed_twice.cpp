@@ -153,7 +153,7 @@ void Lowering::write_skewed_twice(const Nest& nest, std::vector<LoopId>& ids) {
     });
   });
   const auto limit_ahead = [&](LoopId loop, int rows) {
-    kernel_.loops[index(loop)].limit = kernel_.add_param({.kind = Param::Kind::limit, .loop = loop, .ahead = rows});
+    kernel_.loops[index(loop)].limit = add_param({.kind = Param::Kind::limit, .loop = loop, .ahead = rows});
   };
   limit_ahead(next_to_last, 1);
   limit_ahead(all, 2);

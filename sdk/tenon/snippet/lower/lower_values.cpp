@@ -3,6 +3,7 @@
 
 #include <tenon/snippet/lower/lower_internal.hpp>
 #include <tenon/support/check.hpp>
+#include <tenon/support/hash.hpp>
 #include <tenon/support/str.hpp>
 
 namespace tenon::snippet {
@@ -32,9 +33,21 @@ RegisterId Lowering::scalar(ElementType element, int64_t bits) {
   return at->second;
 }
 
+ParamId Lowering::add_param(const Param& param) {
+  // The limit of a loop over rows learns later what is inside.
+  const uint64_t key = hash_mix(hash_mix(static_cast<uint64_t>(param.kind), static_cast<uint64_t>(param.port)),
+                                static_cast<uint64_t>(param.loop));
+  const auto [first, last] = params_.equal_range(key);
+  const auto is_same = [&](const auto& one) { return kernel_.params[index(one.second)] == param; };
+  const auto found = std::find_if(first, last, is_same);
+  if (found != last) return found->second;
+  kernel_.params.push_back(param);
+  return params_.emplace(key, static_cast<ParamId>(kernel_.params.size()) - 1)->second;
+}
+
 RegisterId Lowering::parameter(const Param& param) {
   const RegisterId made = kernel_.add_general();
-  entry_.push_back({.op = "Parameter", .out = {made}, .number = kernel_.add_param(param)});
+  entry_.push_back({.op = "Parameter", .out = {made}, .number = add_param(param)});
   return made;
 }
 
@@ -78,8 +91,8 @@ void Lowering::unbind(size_t bound) {
   }
 }
 
-void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>& values,
-                    const std::vector<Access>& stores, SweepLoops* folds) {
+void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>& values, const StoresByValue& stores,
+                    SweepLoops* folds) {
   make_units(reads, values, stores, false, 0, unit_rows());
   const int units = unit_rows() * place_.copies;
   const int most = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
@@ -88,7 +101,8 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
   // Of rows side by side, what two copies store lies in one line, which L1 takes at once as long as
   // no other line comes between (docs/performance/lessons/rows.md); of several outputs, too, where vectors are parts
   // of lines.
-  if (place_.copies % 2 == 0 && (unit_rows() > 1 ? !stores.empty() : stores_parts(stores))) place_.neighbours = 2;
+  if (place_.copies % 2 == 0 && (unit_rows() > 1 ? !stores.all().empty() : stores_parts(stores.all())))
+    place_.neighbours = 2;
   for (int first = 0; first < units; first += together) {
     const int last = std::min(first + together, units);
     make_units(reads, values, stores, true, first, last);
@@ -107,16 +121,16 @@ bool Lowering::stores_parts(const std::vector<Access>& stores) const {
 // What goes to several tensors is stored at the end, line by line, so that their lines are filled in turn: L2 takes
 // them a tenth faster than several lines of each (docs/performance/lessons/tensors.md).
 bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
-                           const std::vector<Access>& stores) const {
+                           const StoresByValue& stores) const {
   if (options_.all_copies) return false;
-  const auto stored = [&](ValueId id) { return in_lanes(id) && is_stored(id, stores); };
+  const auto stored = [&](ValueId id) { return in_lanes(id) && stores.has(id); };
   return std::count_if(values.begin(), values.end(), stored) +
              std::count_if(reads.begin(), reads.end(), [&](const Access& read) { return stored(read.value); }) >
          1;
 }
 
 void Lowering::make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values,
-                          const std::vector<Access>& stores, bool lanes, int first, int last) {
+                          const StoresByValue& stores, bool lanes, int first, int last) {
   const bool late = lanes && stores_late(reads, values, stores);
   const auto for_units = [&](auto f) {
     for (int number = first; number < last; ++number) f(unit_of(number));
@@ -148,7 +162,7 @@ void Lowering::make_units(const std::vector<Access>& reads, const std::vector<Va
 // One unit takes as many registers as values of it are alive at once; beside them stand what the units share,
 // accumulators, and what an emitter needs for itself.
 int Lowering::units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,
-                             const std::vector<Access>& stores) const {
+                             const StoresByValue& stores) const {
   constexpr int kMasks = 4;
   if (options_.all_copies) return place_.rows * place_.copies;
   std::unordered_map<ValueId, int> left;  // users to come
@@ -165,7 +179,7 @@ int Lowering::units_together(const std::vector<Access>& reads, const std::vector
         if (const auto user = left.find(operand); user != left.end() && --user->second == 0) count(operand, -1);
     }
     count(id, 1);
-    left[id] = users_[index(id)] + (late && is_stored(id, stores));
+    left[id] = users_[index(id)] + (late && stores.has(id));
     if (left[id] == 0) count(id, -1);
   };
   for (const Access& read : reads) made(read.value);
@@ -186,7 +200,7 @@ RegisterId Lowering::make_value(ValueId id, Unit unit) {
       return scalar(lane(id), static_cast<int64_t>(lane_bits(lane(id), static_cast<double>(*count))));
   const RegisterId made = kernel_.add_lanes(lane(id));
   if (node.op == kCount) {
-    const ParamId count = kernel_.add_param({.kind = Param::Kind::count, .element = lane(id)});
+    const ParamId count = add_param({.kind = Param::Kind::count, .element = lane(id)});
     write({.op = "BroadcastParameter", .out = {made}, .number = count, .label = label_of(node)});
     return made;
   }

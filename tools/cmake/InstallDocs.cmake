@@ -1,0 +1,19 @@
+# Run by `cmake --install`: the pages of `source` into `destination`. What their links lead to lies elsewhere then:
+# headers beneath `to_include`, descriptions of targets beneath `to_data`, both relative to the pages' folder, and the
+# examples beside the pages. Links to what is not installed become plain words. `work` may be written.
+file(REMOVE_RECURSE "${work}")
+file(GLOB_RECURSE pages RELATIVE "${source}" "${source}/*.md")
+foreach(page IN LISTS pages)
+  file(READ "${source}/${page}" text)
+  # From the page to the pages' folder: a link that leaves this begins with one `../` more.
+  string(REGEX REPLACE "[^/]+/" "../" up "${page}")
+  string(REGEX REPLACE "[^/]+$" "" up "${up}")
+  string(REPLACE "." "\\." out "](${up}../")
+  string(REGEX REPLACE "^\\]\\(" "\\\\]\\\\(" out "${out}")
+  string(REGEX REPLACE "${out}sdk/(tenon/[^)#]*\\.hp*)" "](${up}${to_include}/\\1" text "${text}")
+  string(REGEX REPLACE "${out}targets" "](${up}${to_data}/tenon/targets" text "${text}")
+  string(REGEX REPLACE "${out}examples" "](${up}examples" text "${text}")
+  string(REGEX REPLACE "\\[([^]]*)${out}(sdk|plugins|ir-ext|tests|tools|README)[^)]*\\)" "\\1" text "${text}")
+  file(WRITE "${work}/${page}" "${text}")
+endforeach()
+file(INSTALL DESTINATION "${destination}" TYPE DIRECTORY FILES "${work}/")
