@@ -14,6 +14,8 @@ The rules, from the plan of the house (docs/architecture.md):
 - ir-ext includes the sdk, itself and the standard library. A plugin never includes another plugin; where its
   CMakeLists.txt has set(STOREYS ...), folders include themselves and those before them, too.
 - Tools include nothing of tests: what both need lies in tools.
+- A file's own constant has no name that a header of its room or plugin gives to another: where several files are
+  compiled as one, it would take that one's place in all of them, without a word.
 """
 import re
 import sys
@@ -27,6 +29,8 @@ OWNERS = [(re.compile(r"google/protobuf/|.*\.pb\.h$"), "protobuf", "onnx"),
           (re.compile(r"yaml-cpp/"), "yaml-cpp", "target"),
           (re.compile(r"boost/"), "Boost", "plugin")]
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+# A constant of a namespace: the name that is declared first in a line.
+CONSTANT = re.compile(r"(?:inline |static )?(?:constexpr|const)\s(?:[\w:<>,*&]+\s+)*?\*?(k[A-Z]\w*)\s*[=\[{(,]")
 SOURCES = {".cpp", ".hpp", ".h", ".c", ".cc", ".inc"}
 
 
@@ -236,6 +240,24 @@ class Checker(repository_check.Checker):
             if target is not None and target.is_relative_to(self.root / "tests"):
                 self.report(path, line, f"tools include tests: <{text}>; what both need belongs in tools")
 
+    def check_constants(self, folder, whose):
+        """Where a .cpp has the name of a header's constant for one of its own."""
+        of_headers = {}
+        for path in sorted(folder.rglob("*.hpp")):
+            for line, name in self.constants(path):
+                of_headers.setdefault(name, f"{path.relative_to(self.root)}:{line}")
+        for path in sorted(folder.rglob("*.cpp")):
+            for line, name in self.constants(path):
+                if name in of_headers:
+                    self.report(path, line, f"'{name}' is a constant of {of_headers[name]}, too: compiled as one with "
+                                            f"other files of {whose}, this one takes its place there; name it otherwise")
+
+    @staticmethod
+    def constants(path):
+        for line, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if found := CONSTANT.match(text):
+                yield line, found[1]
+
     @staticmethod
     def storeys_of_plugin(folder):
         cmake = folder / "CMakeLists.txt"
@@ -251,6 +273,10 @@ class Checker(repository_check.Checker):
         self.check_ir_ext()
         self.check_plugins()
         self.check_tools()
+        for room in self.rooms.values():
+            self.check_constants(room.folder, f"room '{room.name}'")
+        for folder in sorted(p for p in (self.root / "plugins").glob("*") if p.is_dir()):
+            self.check_constants(folder, f"plugin '{folder.name}'")
 
     def summary(self):
         return f"{len(self.rooms)} rooms, {self.files_checked} files, {len(self.violations)} violations"

@@ -86,6 +86,19 @@ class CheckLayersTest(small_repository.Test):
                 self.assert_refused({"tools/cases/d.cpp": f"\n#include {include}\n"}, "tools/cases/d.cpp:2",
                                     "tools include tests", "belongs in tools")
 
+    def test_refuses_a_constant_with_the_name_of_one_of_a_header(self):
+        header = "#pragma once\ninline constexpr double kLimit = 1;\n"
+        self.assert_refused({"plugins/one/limits.hpp": header,
+                             "plugins/one/deep/b.cpp": "namespace {\nconstexpr unsigned kMask = 3;\n"
+                                                       "const std::vector<int> kLimit{5};\n}\n"},
+                            "plugins/one/deep/b.cpp:3", "'kLimit'", "plugins/one/limits.hpp:2", "plugin 'one'")
+        self.assert_refused({"sdk/tenon/tensor/a.hpp": header, "sdk/tenon/tensor/a.cpp": "constexpr int kLimit = 2;\n"},
+                            "sdk/tenon/tensor/a.cpp:1", "room 'tensor'")
+        # Of another plugin, of a function, of an enumeration.
+        self.assert_accepted({"plugins/one/limits.hpp": header, "plugins/two/b.cpp": "constexpr int kLimit = 2;\n"})
+        self.assert_accepted({"plugins/one/limits.hpp": header,
+                              "plugins/one/b.cpp": "int f() {\n  constexpr int kLimit = 2;\n  return kLimit;\n}\n"})
+
     def test_refuses_third_party_libraries_outside_their_room(self):
         for header, library in [("google/protobuf/message.h", "protobuf"), ("tenon_onnx.pb.h", "protobuf"),
                                 ("yaml-cpp/yaml.h", "yaml-cpp"), ("boost/dll.hpp", "Boost")]:

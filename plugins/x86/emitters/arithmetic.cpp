@@ -91,8 +91,7 @@ void round_to_integer(VectorCode& c) {
   c.round(c.out(), c.in(0), kMode);
 }
 
-constexpr LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64}, kSigned32{kI32};
-constexpr LaneTypes kF32Only = kF32Lanes, kF64Only{kF64};
+constexpr LaneTypes kSigned32{kI32}, kF32Only = kF32Lanes;
 
 constexpr RowPair kArithmeticRows[] = {
     {"Add", kNumberLanes, {}, {}, 0.5, algorithm<add>},
