@@ -257,6 +257,12 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "dense<i32[]: -3>}\n%a = Neg %i\n%b = Sub %i, %s\n%e = Sub %t, %b\n%c = Less %a, %t\n%d = GreaterOrEqual %b, "
       "%t\n%f = And %c, %d\n%g = LessOrEqual %e, %s\n%h = Greater %i, %t\n%j = And %g, %h\n%l = Or %f, %j\n%m = Where "
       "%l, %x, %z\n%n = Or %c, %h\n%y = Where %n, %m, %k",
+      // Sums with constants that come to other sums, and are compared.
+      "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 3>}\n%p "
+      "= "
+      "Add %i, %s\n%d = Sub %i, %j\n%q = Sub %p, %j\n%e = Add %d, %s\n%c = Less %e, %s\n%a = Where %c, %p, %q\n%f = "
+      "Add "
+      "%i, %i\n%g = Sub %f, %s\n%h = Greater %g, %s\n%l = Where %h, %a, %e\n%m = Sub %l, %d\n%y = BitwiseXor %m, %p",
       // Bounds, choices, magnitudes and sums of one integer, compared with numbers, and chosen by that.
       "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 2147483647>}\n%t = Constant {value = "
       "dense<i32[]: -2147483648>}\n%u = Constant {value = dense<i32[]: 1>}\n%a = Abs %i\n%c = Less %a, %u\n%b = Sub "

@@ -70,8 +70,8 @@ Body with_identities(Body given, std::vector<char>& rounded) {
     if (!is) is = by_fraction->of(node);
     if (!is) is = by_conversion->of(node);
     if (!is) by_fold->of(node);
-    if (!is) is = by_integer->of(node);
     if (!is) is = by_sum->of(node);
+    if (!is) is = by_integer->of(node);  // the last one: it looks at nodes again as they are kept
     if (is && body.alike(*is, node.result)) {
       same[NewBody::index(node.result)] = *is;
       continue;

@@ -76,7 +76,7 @@ std::unique_ptr<NodeIdentities> order_identities(NewBody& body);
 std::unique_ptr<NodeIdentities> whole_number_identities(NewBody& body);
 // Integers that floats become, where one is a bound of the other, of the nodes that are put anew.
 std::unique_ptr<NodeIdentities> conversion_identities(NewBody& body, std::span<const snippet::BodyNode> nodes);
-// What is made of one integer and constants.
+// What is made of one integer and constants. Of nodes that nobody changes before they are kept.
 std::unique_ptr<NodeIdentities> integer_identities(NewBody& body);
 // The greatest and least of what rises or falls with what it is made of.
 std::unique_ptr<NodeIdentities> fold_identities(NewBody& body);

@@ -2,6 +2,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include <tenon/support/check.hpp>
+
 #include "x86/body/identities_internal.hpp"
 #include "x86/body/whole_set.hpp"
 #include "x86/names.hpp"
@@ -111,7 +113,9 @@ class IntegerIdentities final : public NodeIdentities {
     }
     const size_t i = number(made.operands[1]) ? 0 : 1;
     const ValueId x = made.operands[i];
-    const uint64_t k = *number(made.operands[1 - i]);
+    const auto constant = number(made.operands[1 - i]);
+    TENON_CHECK(constant, "%", id, " of body '", body_.body().name, "' has changed since it was seen");
+    const uint64_t k = *constant;
     if (made.op == kAdd) return before(x, set.less(k));
     if (made.op == kSub) return before(x, i == 0 ? set.more(k) : set.negated().more(k));
     const bool greater = made.op == kMax;
