@@ -288,9 +288,14 @@ TEST(Artefact, ErrorsNameThePlaceInTheManifest) {
   ASSERT_TRUE(model.ok() && (*model)->save(path).ok());
   const std::string good = file_bytes(path);
   const auto with = [&](const std::string& from, const std::string& to) {
+    constexpr size_t kManifestBytesAt = 16;
     std::string bytes = good;
     const size_t at = bytes.find(from);
-    if (at == std::string::npos || from.size() != to.size()) return str("no such change: ", from);
+    if (at == std::string::npos) return str("no such change: ", from);
+    uint64_t manifest_bytes = 0;
+    std::memcpy(&manifest_bytes, bytes.data() + kManifestBytesAt, sizeof manifest_bytes);
+    manifest_bytes += to.size() - from.size();
+    std::memcpy(bytes.data() + kManifestBytesAt, &manifest_bytes, sizeof manifest_bytes);
     write_with_hash(path, bytes.replace(at, from.size(), to));
     return failure(CompiledModel::load(path, registry));
   };
@@ -304,6 +309,10 @@ TEST(Artefact, ErrorsNameThePlaceInTheManifest) {
   EXPECT_THAT(with("{\"constants\"", "{\"constants|"), says("no JSON at byte "));
   EXPECT_THAT(with("\"name\":\"x\"", "\"name\":  7"), says("'inputs[0].name' is 7, no text"));
   EXPECT_THAT(with("\"output_slots\":[", "\"output_slots\":{"), says("no JSON at byte "));
+  EXPECT_THAT(with("\"cost\":0.0", "\"cost\":1e999"), says("a number is too large: "));
+  EXPECT_THAT(with("\"name\":\"x\"", "\"name\":[7]"), says("'inputs[0].name' is [...], no text"));
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THAT(with("\"name\":\"x\"", "\"name\":" + deep), says("'inputs[0].name' is [...], no text"));
 }
 
 // A target that is known where the model was compiled, and by a path alone.

@@ -420,6 +420,8 @@ Result<std::unique_ptr<CompiledModel>> CompiledModel::load(const std::string& pa
     return assemble(std::move(parts));
   } catch (const Json::parse_error& thrown) {
     return not_ours("no JSON at byte ", kHeaderBytes + thrown.byte);
+  } catch (const Json::out_of_range& thrown) {
+    return not_ours("a number is too large: ", thrown.what());
   } catch (const detail::ManifestFault& fault) {
     return not_ours(fault.what);
   }

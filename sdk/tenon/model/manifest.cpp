@@ -3,12 +3,21 @@
 #include <tenon/support/str.hpp>
 
 namespace tenon::detail {
+namespace {
+
+// What others are in is not written out: that would take as much of the stack as it is nested.
+std::string shown(const nlohmann::json& json) {
+  if (json.is_structured() && !json.empty()) return json.is_array() ? "[...]" : "{...}";
+  constexpr size_t kMostBytes = 40;
+  std::string text = json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  if (text.size() > kMostBytes) text = text.substr(0, kMostBytes) + " ...";
+  return text;
+}
+
+}  // namespace
 
 void ManifestField::refuse(std::string_view wanted) const {
-  constexpr size_t kMostBytes = 40;
-  std::string found = json_.dump(-1, ' ', true, Json::error_handler_t::replace);
-  if (found.size() > kMostBytes) found = found.substr(0, kMostBytes) + " ...";
-  throw ManifestFault{str("'", way_, "' is ", found, ", no ", wanted)};
+  throw ManifestFault{str("'", way_, "' is ", shown(json_), ", no ", wanted)};
 }
 
 ManifestField ManifestField::at(std::string_view key) const {
