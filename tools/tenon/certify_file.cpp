@@ -55,10 +55,10 @@ std::optional<std::vector<std::string>> exported_symbols(std::string_view bytes)
   return std::nullopt;
 }
 
-// What linkers export by themselves.
-bool is_linkers(const std::string& name) {
+// What linkers export by themselves, and gcc's AddressSanitizer for each variable that is exported.
+bool is_tools(const std::string& name) {
   constexpr std::string_view kNames[] = {"_init", "_fini", "__bss_start", "_edata", "_end"};
-  return std::ranges::find(kNames, name) != std::end(kNames);
+  return std::ranges::find(kNames, name) != std::end(kNames) || name.starts_with("__odr_asan.");
 }
 
 Check check_symbols(const PluginFile& file) {
@@ -68,7 +68,7 @@ Check check_symbols(const PluginFile& file) {
   if (!exported)
     return {kGroup, "symbols", Verdict::not_applicable, "the file has no table of dynamic symbols that can be read"};
   const bool own = std::erase(*exported, TENON_PLUGIN_SYMBOL) > 0;
-  std::erase_if(*exported, is_linkers);
+  std::erase_if(*exported, is_tools);
   if (!own) {
     return {
         kGroup, "symbols", Verdict::failed,
