@@ -28,9 +28,9 @@ namespace tenon::program {
 struct MeasureOptions {
   size_t most_candidates = 24;
   double most_times = 1.6;  // candidates are predicted to take at most so many times what the cheapest does
-  int rounds = 31;          // of runs, at most; those that are left after the first few are alike
-  double seconds = 1;       // no round begins later than this after the first one, ...
-  int fewest_rounds = 6;    // ... but so many are run however long they take
+  int rounds = 61;          // of runs, at most; those that are left after the first few are alike
+  double seconds = 3;       // no round begins later than this after the first one, ...
+  int fewest_rounds = 12;   // ... but so many are run however long they take
   // Seconds since any time. Empty: what the calling thread has had of a processor; with a pool, the time of day.
   std::function<double()> clock = {};
   BindOptions bind = {};             // as the program will be bound, but for statistics
