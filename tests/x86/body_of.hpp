@@ -25,4 +25,9 @@ inline snippet::Body body_of(const std::string& text) {
   return *std::move(body);
 }
 
+// How many nodes of the body are of the operator.
+inline int64_t nodes(const snippet::Body& body, std::string_view op) {
+  return std::ranges::count_if(body.nodes, [&](const snippet::BodyNode& node) { return node.op.view() == op; });
+}
+
 }  // namespace tenon::x86::testing

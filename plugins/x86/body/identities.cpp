@@ -1,8 +1,10 @@
 #include "x86/body/identities.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "x86/body/identities_internal.hpp"
+#include "x86/names.hpp"
 
 namespace tenon::x86 {
 
@@ -53,6 +55,13 @@ bool NewBody::set(BodyNode& node, Name op, std::vector<ValueId> operands) {
   node.operands = std::move(operands);
   node.attributes = {};
   return true;
+}
+
+std::optional<unsigned> orders_of(Name op) {
+  static const std::pair<Name, unsigned> kOrders[] = {{kLess, 1},    {kEqual, 2},    {kLessOrEqual, 3},
+                                                      {kGreater, 4}, {kNotEqual, 5}, {kGreaterOrEqual, 6}};
+  const auto found = std::ranges::find(kOrders, op, &std::pair<Name, unsigned>::first);
+  return found == std::end(kOrders) ? std::nullopt : std::optional(found->second);
 }
 
 Body with_identities(Body given, std::vector<char>& rounded) {

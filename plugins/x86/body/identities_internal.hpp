@@ -59,6 +59,9 @@ class NewBody {
   std::vector<int> makers_;  // place of the node that makes each value; -1: it is an input, or not yet made
 };
 
+// In which of the three orders of its operands a comparison holds, below 1, equal 2, above 4; none: it is no comparison.
+std::optional<unsigned> orders_of(Name op);
+
 // What a node comes to: the value that it is, or nothing, and `node` then is one of fewer operators where that is
 // known.
 class NodeIdentities {

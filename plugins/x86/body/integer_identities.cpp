@@ -135,12 +135,10 @@ class IntegerIdentities final : public NodeIdentities {
   // ---- Conditions ----
 
   std::optional<WholeSet> orders(const BodyNode& node, size_t value, uint64_t number) const {
-    static const std::pair<Name, unsigned> kOrders[] = {{kLess, 1},    {kEqual, 2},    {kLessOrEqual, 3},
-                                                        {kGreater, 4}, {kNotEqual, 5}, {kGreaterOrEqual, 6}};
-    const auto found = std::ranges::find(kOrders, node.op, &std::pair<Name, unsigned>::first);
-    if (found == std::end(kOrders)) return std::nullopt;
-    const bool below = (found->second & 1) != 0, above = (found->second & 4) != 0;
-    return only(node.operands[value], number, value == 0 ? below : above, (found->second & 2) != 0,
+    const auto found = orders_of(node.op);
+    if (!found) return std::nullopt;
+    const bool below = (*found & 1) != 0, above = (*found & 4) != 0;
+    return only(node.operands[value], number, value == 0 ? below : above, (*found & 2) != 0,
                 value == 0 ? above : below);
   }
   std::optional<Condition> condition_of(const BodyNode& node) const {

@@ -11,7 +11,7 @@ namespace {
 using snippet::BodyNode;
 using snippet::ValueId;
 
-// In which of the three orders of a and b a comparison holds.
+// In which of the three orders of a and b a comparison holds, as orders_of() says.
 struct Orders {
   static constexpr unsigned kBelow = 1, kEqual = 2, kAbove = 4, kAll = 7;
   ValueId a = -1, b = -1;
@@ -89,16 +89,11 @@ class OrderIdentities final : public NodeIdentities {
   }
 
   std::optional<Orders> order_of(const BodyNode& node) const {
-    static const std::pair<Name, unsigned> kSets[] = {
-        {kLess, Orders::kBelow},    {kLessOrEqual, Orders::kBelow | Orders::kEqual},
-        {kGreater, Orders::kAbove}, {kGreaterOrEqual, Orders::kAbove | Orders::kEqual},
-        {kEqual, Orders::kEqual},   {kNotEqual, Orders::kBelow | Orders::kAbove}};
-    const auto found = std::ranges::find(kSets, node.op, &std::pair<Name, unsigned>::first);
-    if (found == std::end(kSets) || !(body_.element(node.operands[0]).is_float() || body_.is_int(node.operands[0])))
-      return std::nullopt;
+    const auto found = orders_of(node.op);
+    if (!found || !(body_.element(node.operands[0]).is_float() || body_.is_int(node.operands[0]))) return std::nullopt;
     // Of what is not a number NotEqual holds as well.
     if (node.op == kNotEqual && body_.element(node.operands[0]).is_float()) return std::nullopt;
-    return Orders{node.operands[0], node.operands[1], found->second};
+    return Orders{node.operands[0], node.operands[1], *found};
   }
   // a and the greater or the less of a and y are in an order that a and y have, or in none.
   void compare_with_other(BodyNode& node) {

@@ -1,6 +1,7 @@
 #include <tenon/passes/change.hpp>
 
 #include <algorithm>
+#include <tenon/passes/local_internal.hpp>
 #include <unordered_set>
 
 namespace tenon {
@@ -81,6 +82,12 @@ void erase_dead(Op& op, const std::function<void(Op&)>& erasing) {
     candidate->erase();
     candidates.insert(candidates.end(), producers.begin(), producers.end());
   }
+}
+
+bool have_same_shape(const Type& a, const Type& b) {
+  if (!a.is_tensor() || !b.is_tensor() || !a.shape().ranked() || !b.shape().ranked()) return false;
+  return std::ranges::equal(a.shape().dims(), b.shape().dims(),
+                            [](const Dim& x, const Dim& y) { return x.same_extent(y); });
 }
 
 }  // namespace tenon

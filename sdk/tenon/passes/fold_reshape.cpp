@@ -3,17 +3,11 @@
 
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/shape.hpp>
+#include <tenon/passes/local_internal.hpp>
 #include <tenon/passes/rewrite.hpp>
 
 namespace tenon {
 namespace {
-
-bool same_shape(const Type& a, const Type& b) {
-  if (!a.is_tensor() || !b.is_tensor() || !a.shape().ranked() || !b.shape().ranked()) return false;
-  const auto &from = a.shape().dims(), &to = b.shape().dims();
-  return std::equal(from.begin(), from.end(), to.begin(), to.end(),
-                    [](const Dim& x, const Dim& y) { return x.same_extent(y); });
-}
 
 // What a Reshape from `from` must be told to give `to`: numbers, 0 for an extent of `from` at the same place, and -1
 // once for an extent that follows from the others. Nothing when that cannot say it.
@@ -46,7 +40,7 @@ std::optional<Target> target_shape(const Type& from, const Type& to) {
 }
 
 Result<Value*> reshaped(Builder& builder, Value* value, const Type& type) {
-  if (same_shape(value->type(), type)) return value;
+  if (have_same_shape(value->type(), type)) return value;
   const auto target = target_shape(value->type(), type);
   if (!target) return nullptr;
   Attributes attributes;
@@ -67,7 +61,7 @@ Result<Change> fold_reshape(Graph& graph) {
       Rewrite("identity")
           .match(op_among(kViews, {any("x")}).and_more())
           .with([](Builder&, const Match& m) -> Result<Value*> {
-            return same_shape(m.value("x")->type(), m.root().result()->type()) ? m.value("x") : nullptr;
+            return have_same_shape(m.value("x")->type(), m.root().result()->type()) ? m.value("x") : nullptr;
           }),
       // A shape that is computed, though all but one of its extents are known.
       Rewrite("computed")

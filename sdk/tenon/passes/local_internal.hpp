@@ -1,4 +1,4 @@
-// What infer-types and fold-constants do at one operator, for passes that need it on their way.
+// What infer-types and fold-constants do at one operator, and what passes ask of types, for those that need it.
 #pragma once
 #include <tenon/ir/graph.hpp>
 #include <tenon/passes/pass_manager.hpp>
@@ -10,5 +10,8 @@ namespace tenon {
 Result<Change> infer_op(Op& op);
 // Change::yes: constants took the place of `op`, which is gone, as are constants that only it read.
 Result<Change> fold_op(Op& op);
+
+// Ranked tensors of the same extents, also of those that only a run will tell.
+bool have_same_shape(const Type& a, const Type& b);
 
 }  // namespace tenon

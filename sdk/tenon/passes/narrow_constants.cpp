@@ -1,22 +1,17 @@
 #include <tenon/ir/builder.hpp>
 #include <tenon/passes/change.hpp>
+#include <tenon/passes/local_internal.hpp>
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/tensor/splat.hpp>
 
 namespace tenon {
 namespace {
 
-bool have_same_extents(const Type& a, const Type& b) {
-  if (!a.is_tensor() || !b.is_tensor() || !a.shape().ranked() || !b.shape().ranked()) return false;
-  const auto &of_a = a.shape().dims(), &of_b = b.shape().dims();
-  return std::ranges::equal(of_a, of_b, [](const Dim& x, const Dim& y) { return x.same_extent(y); });
-}
-
 // Does another operand alone have the shape of the result, so that this one stretches nothing?
 bool stretches_nothing(const Op& op, size_t operand) {
   for (size_t i = 0; i < op.operand_count(); ++i)
     if (op.operand(i) && op.operand(i) != op.operand(operand) &&
-        have_same_extents(op.operand(i)->type(), op.result()->type()))
+        have_same_shape(op.operand(i)->type(), op.result()->type()))
       return true;
   return false;
 }

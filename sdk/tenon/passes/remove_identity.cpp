@@ -5,6 +5,7 @@
 #include <tenon/ir/op_view.hpp>
 #include <tenon/ops/cast.hpp>
 #include <tenon/passes/change.hpp>
+#include <tenon/passes/local_internal.hpp>
 #include <tenon/passes/pass_manager.hpp>
 
 namespace tenon {
@@ -31,15 +32,7 @@ bool keeps_element(const Op& op) {
 }
 
 // Equal to operand 0 in every extent, also in those that only a run will tell.
-bool keeps_shape(const Op& op) {
-  const Type& from = op.operand(0)->type();
-  const Type& to = op.result()->type();
-  if (!from.is_tensor() || !to.is_tensor() || !from.shape().ranked() || !to.shape().ranked()) return false;
-  const auto& a = from.shape().dims();
-  const auto& b = to.shape().dims();
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Dim& x, const Dim& y) { return x.same_extent(y); });
-}
+bool keeps_shape(const Op& op) { return have_same_shape(op.operand(0)->type(), op.result()->type()); }
 
 bool permutes_nothing(const Op& op) {
   const auto perm = op.attr<Attribute::Integers>("perm");

@@ -6,6 +6,7 @@
 #include <tenon/ir/op_def.hpp>
 #include <tenon/passes/algebra.hpp>
 #include <tenon/passes/change.hpp>
+#include <tenon/passes/local_internal.hpp>
 
 namespace tenon::algebra {
 namespace {
@@ -144,16 +145,6 @@ Result<Value*> build(Builder& builder, const Match& match, const Term& term) {
   return builder.op(Name(term.text), operands, root.is(Name(term.text)) ? root.attributes() : Attributes());
 }
 
-bool same_shape(const Type& a, const Type& b) {
-  if (!a.is_tensor() || !b.is_tensor() || !a.shape().ranked() || a.shape().dims().size() != b.shape().dims().size()) {
-    return false;
-  }
-  for (size_t i = 0; i < a.shape().dims().size(); ++i) {
-    if (!a.shape()[i].same_extent(b.shape()[i])) return false;
-  }
-  return true;
-}
-
 // Is the shape of the root that of `value`, whatever a run makes of it? So it is when nothing else in the match is
 // larger than one element in no more axes.
 bool only_value_has_extents(const Op& op, const Value& value) {
@@ -197,7 +188,7 @@ Result<Rewrite> to_rewrite(const Rule& rule) {
     if (!made) return nullptr;
     const Op& root = match.root();
     const bool same = made->type().element() == root.result()->type().element() &&
-                      (same_shape(made->type(), root.result()->type()) || only_value_has_extents(root, *made));
+                      (have_same_shape(made->type(), root.result()->type()) || only_value_has_extents(root, *made));
     return same ? made : nullptr;
   });
   return rewrite;

@@ -29,20 +29,14 @@ class Writer {
 
  private:
   using Body = std::span<const Instruction>;
-  static bool begins(Name op) {
-    static const Name kLoop("LoopBegin"), kTail("TailBegin");
-    return op == kLoop || op == kTail;
-  }
-  static bool ends(Name op) {
-    static const Name kLoop("LoopEnd"), kTail("TailEnd");
-    return op == kLoop || op == kTail;
-  }
+  static bool begins(Name op) { return op == kLoopBegin || op == kTailBegin; }
+  static bool ends(Name op) { return op == kLoopEnd || op == kTailEnd; }
 
-  // Past the end of the loop that begins at `begin`.
+  // Past the end of the loop, tail or when that begins at `begin`.
   static size_t behind(Body body, size_t begin) {
     int open = 0;
     for (size_t i = begin;; ++i) {
-      open += begins(body[i].op) ? 1 : ends(body[i].op) ? -1 : 0;
+      open += begins_region(body[i].op) ? 1 : ends_region(body[i].op) ? -1 : 0;
       if (open == 0) return i + 1;
     }
   }
@@ -68,18 +62,15 @@ class Writer {
 
   // As it is. Where it does not run, counters stand where they stood. Past its end.
   size_t walk_when(Body body, size_t begin) {
-    int open = 0;
-    size_t end = begin;
-    do open += body[end].op == kWhenBegin ? 1 : body[end].op == kWhenEnd ? -1 : 0;
-    while (open > 0 && ++end < body.size());
+    const size_t end = behind(body, begin);
     const auto counters = counters_, held = held_;
     kernel_.body.push_back(renamed(body[begin]));
     ++depth_;
-    walk(body.subspan(begin + 1, end - begin - 1));
+    walk(body.subspan(begin + 1, end - begin - 2));
     --depth_;
-    kernel_.body.push_back(body[end]);
+    kernel_.body.push_back(body[end - 1]);
     counters_ = counters, held_ = held;
-    return end + 1;
+    return end;
   }
 
   void as_it_is(Body loop) {
