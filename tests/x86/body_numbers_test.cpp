@@ -272,6 +272,8 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%i = Cast %x {to = type<u32[*]>}\n%s = Constant {value = dense<u32[]: 4294967295>}\n%t = Constant {value = "
       "dense<u32[]: 255>}\n%a = Min %i, %t\n%b = Add %a, %s\n%c = Greater %b, %t\n%d = Where %c, %i, %a\n%e = Max %d, "
       "%t\n%f = Less %e, %s\n%y = Where %f, %x, %z",
+      // The greater and the less of the same twice, of zeros too.
+      "%a = Relu %x\n%b = Sub %a, %x\n%c = Min %b, %x\n%d = Min %c, %b\n%y = Mul %d, %k",
       // What is the greater already.
       "%a = Max %x, %z\n%b = Max %a, %x\n%c = Min %z, %b\n%d = Min %c, %b\n%e = Max %d, %d\n%y = Min %e, %k",
       // Sums of integers.

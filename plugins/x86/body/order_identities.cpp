@@ -52,21 +52,20 @@ class OrderIdentities final : public NodeIdentities {
   }
 
  private:
-  // The greater of a and of the less of a and b is a; alike bits and conditions, and what is asked twice. Of floats
-  // only that, as b may be NaN.
+  // The greater of a and of the less of a and b is a; alike bits and conditions, and what is asked twice. Not of
+  // floats, of which b may be NaN, or two zeros meet: the one that comes out may be the other one's.
   std::optional<ValueId> absorbed(const BodyNode& node) const {
     static const std::pair<Name, Name> kDuals[] = {
         {kMax, kMin}, {kMin, kMax}, {kAnd, kOr}, {kOr, kAnd}, {"BitwiseAnd", "BitwiseOr"}, {"BitwiseOr", "BitwiseAnd"}};
     const auto found = std::ranges::find(kDuals, node.op, &std::pair<Name, Name>::first);
-    const bool is_float = body_.element(node.result).is_float();
-    if (found == std::end(kDuals) || !(body_.is_int(node.result) || body_.element(node.result) == kBool || is_float))
+    if (found == std::end(kDuals) || !(body_.is_int(node.result) || body_.element(node.result) == kBool))
       return std::nullopt;
     if (node.operands[0] == node.operands[1]) return node.operands[0];
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const BodyNode* const inner = body_.maker(node.operands[i]);
       const ValueId other = node.operands[1 - i];
       if (!inner || std::ranges::find(inner->operands, other) == inner->operands.end()) continue;
-      if (inner->op == found->second && !is_float) return other;
+      if (inner->op == found->second) return other;
       if (inner->op == node.op) return node.operands[i];
     }
     return std::nullopt;
