@@ -31,7 +31,7 @@ std::string Compiler::why_not(const snippet::Body& body) const {
 Result<std::vector<CodeObject>> Compiler::assemble_snippet(const snippet::Body& body, Forms forms) const {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
   std::vector<CodeObject> objects;
-  FormBodies bodies(body);
+  FormBodies bodies = forms_->bodies_of(body);
   for (const FormMaker::Tier& tier : forms_->tiers_of(bodies)) {
     TENON_TRY(object, forms_->assemble(bodies, tier));
     objects.push_back(std::move(object));
@@ -42,7 +42,7 @@ Result<std::vector<CodeObject>> Compiler::assemble_snippet(const snippet::Body& 
 
 Result<std::shared_ptr<const irgen::SnippetCode>> Compiler::compile(const snippet::Body& body) {
   if (std::string reason = why_not(body); !reason.empty()) return error(Code::unsupported, reason);
-  FormBodies bodies(body);
+  FormBodies bodies = forms_->bodies_of(body);
   const std::vector<FormMaker::Tier> tiers = forms_->tiers_of(bodies);
   auto made = std::make_shared<irgen::SnippetCode>();
   made->body = body;

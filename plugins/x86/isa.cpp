@@ -17,13 +17,25 @@ double vector_units(const TargetDescription& target) {
   return 1;
 }
 
-bool machine_has(Isa isa) {
-  using Xbyak::util::Cpu;
+namespace {
+
+using Xbyak::util::Cpu;
+
+const Cpu& cpu_of_machine() {
   static const Cpu cpu;  // asks the operating system as well: XCR0
+  return cpu;
+}
+
+}  // namespace
+
+bool machine_has(Isa isa) {
+  const Cpu& cpu = cpu_of_machine();
   const bool avx2 = cpu.has(Cpu::tAVX2 | Cpu::tFMA | Cpu::tF16C | Cpu::tBMI2);
   if (isa == Isa::avx2) return avx2;
   return avx2 && cpu.has(Cpu::tAVX512F | Cpu::tAVX512BW | Cpu::tAVX512DQ | Cpu::tAVX512VL);
 }
+
+bool machine_has_vbmi() { return machine_has(Isa::avx512) && cpu_of_machine().has(Cpu::tAVX512_VBMI); }
 
 namespace {
 

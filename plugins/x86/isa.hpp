@@ -1,7 +1,7 @@
 // The two instruction sets that code is made for, and what their registers are.
 //
 //   avx2     AVX2, FMA, F16C, BMI2: 16 vectors of 256 bits; lanes of booleans live in vectors
-//   avx512   AVX-512 F, BW, DQ, VL as well: 32 vectors of 512 bits, masks k1 to k7
+//   avx512   AVX-512 F, BW, DQ, VL as well: 32 vectors of 512 bits, masks k1 to k7; perhaps VBMI
 #pragma once
 #include <optional>
 #include <string_view>
@@ -18,11 +18,16 @@ std::string_view isa_name(Isa isa);  // "avx2", "avx512"
 // What the target's features say: avx512 when it has avx512f, else avx2.
 Isa isa_of(const TargetDescription& target);
 
+// AVX-512 VBMI, which some rows of the emitter table want: permutations of bytes.
+inline constexpr std::string_view kVbmi = "avx512vbmi";
+inline bool has_vbmi(const TargetDescription& target) { return target.has_feature(kVbmi); }
+
 // Vector units of the target that work side by side; rows of the emitter table state the cycles of one.
 double vector_units(const TargetDescription& target);
 
 // Whether this machine and its operating system run code of `isa`.
 bool machine_has(Isa isa);
+bool machine_has_vbmi();
 
 constexpr int vector_bits(Isa isa) { return isa == Isa::avx512 ? 512 : 256; }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "x86/isa.hpp"
 #include "x86/xbyak.hpp"
 
 namespace tenon::x86 {
@@ -40,6 +41,7 @@ Machine ask() {
   std::memcpy(made.vendor.data(), vendor.data(), sizeof(vendor));
   const uint32_t base = version[0] >> 8 & 15;
   made.family = base == 15 ? base + (version[0] >> 20 & 255) : base;
+  made.has_vbmi = machine_has_vbmi();
   const uint32_t leaf = caches_leaf();
   constexpr uint32_t kMostCaches = 16, kData = 1, kUnified = 3;
   for (uint32_t i = 0; leaf != 0 && i < kMostCaches; ++i) {
@@ -63,6 +65,7 @@ const Machine& machine() {
 }
 
 TargetDescription described(TargetDescription target, const Machine& machine) {
+  if (machine.has_vbmi && isa_of(target) == Isa::avx512 && !has_vbmi(target)) target.features.emplace_back(kVbmi);
   const bool zen = (machine.vendor == "AuthenticAMD" || machine.vendor == "HygonGenuine") && machine.family >= kZen;
   for (MemorySpace& memory : target.memories) {
     if (memory.name == "l1" && machine.l1_bytes > 0) memory.size_bytes = machine.l1_bytes;

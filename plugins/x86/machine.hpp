@@ -12,6 +12,7 @@ struct Machine {
   std::string vendor;                   // "GenuineIntel", "AuthenticAMD" ...
   uint32_t family = 0;                  // as displayed: base and extended family
   uint64_t l1_bytes = 0, l2_bytes = 0;  // data caches of one core; 0: not said
+  bool has_vbmi = false;
 };
 
 // By cpuid; asked once.
@@ -23,7 +24,8 @@ const Machine& machine();
 // do the prefetchers of main memory, which follow two stretches of an array at once, and loads of 32 bytes come from
 // there faster than wider ones (docs/performance/lessons/machines.md). What is fetched along rows goes into the nearest
 // cache from Zen on. Before Zen 5, vectors of 512 bits are computed one at a
-// time. Memories that the target does not state are not added.
+// time. Memories that the target does not state are not added. A target with AVX-512 gets kVbmi where the machine has
+// it.
 TargetDescription described(TargetDescription target, const Machine& machine);
 
 // Cycles a second that a core reaches under work, timed once, in some 0.1 ms.

@@ -10,8 +10,11 @@ class X86Plugin final : public tenon::Plugin {
  public:
   std::optional<tenon::Refusal> unavailable(const tenon::TargetDescription& description) override {
     const tenon::x86::Isa isa = tenon::x86::isa_of(description);
-    if (tenon::x86::machine_has(isa)) return std::nullopt;
-    return tenon::Refusal{tenon::str("this machine has no ", tenon::x86::isa_name(isa))};
+    if (!tenon::x86::machine_has(isa))
+      return tenon::Refusal{tenon::str("this machine has no ", tenon::x86::isa_name(isa))};
+    if (tenon::x86::has_vbmi(description) && !tenon::x86::machine_has_vbmi())
+      return tenon::Refusal{tenon::str("this machine has no ", tenon::x86::kVbmi)};
+    return std::nullopt;
   }
   tenon::Result<std::unique_ptr<tenon::TargetBackend>> create_backend(
       const tenon::TargetDescription& description) override {

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tenon::bench {
@@ -63,6 +64,20 @@ void swish(const Arrays& a, int64_t begin, int64_t end) {
   const float* __restrict x = a.input<float>(0);
   float* __restrict y = a.output<float>(0);
   for (int64_t i = begin; i < end; ++i) y[i] = x[i] / (1.0f + std::exp(-x[i]));
+}
+
+void swish_of_bytes(const Arrays& a, int64_t begin, int64_t end) {
+  static const std::array<uint8_t, 256> table = [] {
+    std::array<uint8_t, 256> made{};
+    for (int byte = 0; byte < 256; ++byte) {
+      const double x = (byte - 128) / 32.0, y = x / (1 + std::exp(-x));
+      made[static_cast<size_t>(byte)] = static_cast<uint8_t>(std::clamp(std::nearbyint(y * 32) + 16, 0.0, 255.0));
+    }
+    return made;
+  }();
+  const uint8_t* __restrict x = a.input<uint8_t>(0);
+  uint8_t* __restrict y = a.output<uint8_t>(0);
+  for (int64_t i = begin; i < end; ++i) y[i] = table[x[i]];
 }
 
 void add_relu(const Arrays& a, int64_t begin, int64_t end) {

@@ -29,6 +29,8 @@ void gelu_erf(const Arrays&, int64_t begin, int64_t end);
 void gelu_tanh(const Arrays&, int64_t begin, int64_t end);
 void swish(const Arrays&, int64_t begin, int64_t end);
 void add_relu(const Arrays&, int64_t begin, int64_t end);
+// Bytes: round(x / (1 + e^-x) * 32) + 16 of x = (byte - 128) / 32, as a table of 256.
+void swish_of_bytes(const Arrays&, int64_t begin, int64_t end);
 // Rows: extents {rows, row}.
 void bias_gelu_tanh(const Arrays&, int64_t begin, int64_t end);
 void scale_shift_relu(const Arrays&, int64_t begin, int64_t end);  // y = relu((x * a[row] + b[row]) * c[row] + d[row])

@@ -164,6 +164,20 @@ std::vector<Case> snippet_cases() {
 })"),
          scale_shift_relu, move_one_to_one(), {r, n});
   }
+  // As exporters of quantised models spell it: one function of a byte.
+  for (const int64_t n : {16384LL, 1048576LL, 16777216LL, 440401920LL}) {
+    const std::string type = str("u8[", n, "]");
+    all.push_back({str("u8 swish ", n), str("graph @g(%x: ", type, R"() -> %y {
+%s = Constant {value = dense<f32[]: 0.03125>}
+%zx = Constant {value = dense<u8[]: 128>}
+%zy = Constant {value = dense<u8[]: 16>}
+%a = DequantizeLinear %x, %s, %zx
+%b = Sigmoid %a
+%c = Mul %a, %b
+%y = QuantizeLinear %c, %s, %zy
+})"),
+                   swish_of_bytes, move_one_to_one(), {n}, 4096});
+  }
   for (const auto& [h, w] : {std::pair{1080, 1920}, {2160, 3840}}) {
     rows(str("u8 normalise planar 3x", h, "x", w), normalise_text(str("1,3,", h, ",", w), "3,1,1"), normalise_planar,
          move_bytes_to_floats(), {3, h * w});

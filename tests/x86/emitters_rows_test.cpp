@@ -143,12 +143,12 @@ const ExactCase* find_exact(std::string_view op) {
     if (c.op == op) return &c;
   return nullptr;
 }
-// Those of passes: bytes_test.cpp, passes_test.cpp, passes_quotients_test.cpp.
+// Those of passes: bytes_test.cpp, byte_tables_test.cpp, passes_test.cpp, passes_quotients_test.cpp.
 bool of_a_pass(std::string_view op) {
   return op.ends_with("Bytes") || op.starts_with("UnpackBytes") || op == "SpreadByte" || op == "SpreadMask" ||
          op == "PackMask" || op == "ConvertInRange" || op == "RoundInRange" || op == "ClampLowOfNaN" ||
-         op == "OddDivisor" || op == "DivStanding" || op == "MulByPower" || op == "SqrtByProducts" || op == "Keep" ||
-         op == "Drop" || op == "NegAbs";
+         op == "ByteTable" || op == "OddDivisor" || op == "DivStanding" || op == "MulByPower" ||
+         op == "SqrtByProducts" || op == "Keep" || op == "Drop" || op == "NegAbs";
 }
 // Those of several vectors: emitters_in_turn_test.cpp; tabulated_test.cpp.
 bool has_own_test(std::string_view op) {

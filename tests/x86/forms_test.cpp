@@ -242,7 +242,7 @@ TEST_P(Forms, BytesThatSpillAreTriedOnce) {
   %v17 = Div %v16, %c
   %y = Cast %v17 {to = type<i8[*]>}
 })");
-  FormBodies bodies(body);
+  FormBodies bodies = maker.bodies_of(body);
   const std::vector<FormMaker::Tier> tiers = maker.tiers_of(bodies);
   ASSERT_TRUE(maker.make(bodies, tiers[0]).ok());
   EXPECT_EQ(bodies.bytes_lose(), GetParam() == Isa::avx2);

@@ -50,8 +50,9 @@ struct GuardedGraphOptions {
 
 class GuardedGraph {
  public:
-  GuardedGraph(Isa isa, const GuardedGraphOptions& options)
-      : compiler_(options.small_caches ? with_small_caches(target_of(isa)) : target_of(isa), **jitter_table(),
+  GuardedGraph(Isa isa, const GuardedGraphOptions& options) : GuardedGraph(target_of(isa), options) {}
+  GuardedGraph(TargetDescription target, const GuardedGraphOptions& options)
+      : compiler_(options.small_caches ? with_small_caches(std::move(target)) : std::move(target), **jitter_table(),
                   {.contract = options.contract, .head_row_lines = 1, .head_row_lines_of_parts = 1}),
         options_(options) {}
 

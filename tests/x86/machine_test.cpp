@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "x86/isa.hpp"
+
 namespace tenon::x86 {
 namespace {
 
@@ -22,6 +24,18 @@ TEST(Machine, TakesOverTheCachesOfACore) {
   EXPECT_EQ(described(stated(), {"GenuineIntel", 6, 1000, 2000}), expected);
   EXPECT_EQ(described(stated(), {"GenuineIntel", 6, 0, 0}), stated()) << "it does not say";
   EXPECT_EQ(described({}, {"GenuineIntel", 6, 1000, 2000}), TargetDescription()) << "none are added";
+}
+
+TEST(Machine, HasPermutationsOfBytes) {
+  const Machine has{.vendor = "GenuineIntel", .family = 6, .has_vbmi = true};
+  TargetDescription target = stated();
+  target.features = {"avx2", "avx512f"};
+  EXPECT_FALSE(has_vbmi(described(target, {"GenuineIntel", 6, 0, 0})));
+  const TargetDescription made = described(target, has);
+  EXPECT_TRUE(has_vbmi(made));
+  EXPECT_EQ(described(made, has), made) << "once";
+  target.features = {"avx2"};
+  EXPECT_EQ(described(target, has), target) << "its vectors have 256 bits";
 }
 
 TEST(Machine, SaysHowLoopsWalk) {

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "x86/emitters/byte_tables.hpp"
 #include "x86/names.hpp"
 
 namespace tenon::x86 {
@@ -448,6 +449,11 @@ class Walk {
                              {"BitwiseOr", all_bits},
                              {"BitwiseXor", unlike_bits},
                              {"BitwiseNot", opposite_bits},
+                             {kByteTable,
+                              [](const Walk&, const BodyNode& n) {
+                                const auto [low, high] = range_of_table(n.attributes);
+                                return Numbers{.low = double(low), .high = double(high)};
+                              }},
                              {"Wrap", [](const Walk& w, const BodyNode& n) {
                                 const ElementType to = element_named(n);
                                 const Numbers& x = w.in(n, 0);

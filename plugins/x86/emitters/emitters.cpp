@@ -6,6 +6,7 @@ Result<void> add_elementwise_rows(codegen::JitterTable& table) {
   for (const auto add : {add_arithmetic_rows,    add_compare_rows,
                          add_convert_float_rows, add_convert_integer_rows,
                          add_narrow_rows,        add_bytes_rows,
+                         add_byte_table_rows,
                          add_divisor_rows,       add_integer_division_rows,
                          add_integer_power_rows, add_float_remainder_rows,
                          add_exponential_rows,   add_hyperbolic_rows,

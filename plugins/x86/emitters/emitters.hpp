@@ -13,6 +13,7 @@ Result<void> add_compare_rows(codegen::JitterTable& table);
 Result<void> add_convert_float_rows(codegen::JitterTable& table);
 Result<void> add_convert_integer_rows(codegen::JitterTable& table);
 Result<void> add_bytes_rows(codegen::JitterTable& table);
+Result<void> add_byte_table_rows(codegen::JitterTable& table);
 Result<void> add_narrow_rows(codegen::JitterTable& table);
 Result<void> add_divisor_rows(codegen::JitterTable& table);
 Result<void> add_integer_division_rows(codegen::JitterTable& table);

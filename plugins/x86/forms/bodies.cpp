@@ -1,14 +1,10 @@
 #include "x86/forms/bodies.hpp"
 
-#include "x86/body/narrow_ports.hpp"
 #include "x86/body/numbers.hpp"
 #include "x86/body/scaled_powers.hpp"
 #include "x86/body/spared.hpp"
 
 namespace tenon::x86 {
-
-FormBodies::FormBodies(const snippet::Body& as_it_is, bool bytes_lose)
-    : narrow_(with_narrow_ports(as_it_is)), bytes_lose_(bytes_lose) {}
 
 const snippet::Body& FormBodies::ready(bool merges, bool contracts) {
   std::optional<snippet::Body>& made = ready_[2 * size_t{merges} + size_t{contracts}];

@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <optional>
+#include <utility>
 
 #include <tenon/snippet/body/body.hpp>
 
@@ -10,8 +11,9 @@ namespace tenon::x86 {
 // Made when it is asked for first. One thread.
 class FormBodies {
  public:
-  explicit FormBodies(const snippet::Body& as_it_is, bool bytes_lose = false);
-  // With lanes as narrow as they may be (body/narrow_ports.hpp): what forms are chosen by.
+  // FormMaker::bodies_of() makes it of a body as it is.
+  FormBodies(snippet::Body narrow, bool bytes_lose) : narrow_(std::move(narrow)), bytes_lose_(bytes_lose) {}
+  // With lanes as narrow as they may be, and functions of bytes as tables: what forms are chosen by.
   const snippet::Body& body() const { return narrow_; }
   // Without what the machine need not look at; of forms that merge two sweeps into one, and of those that contract.
   const snippet::Body& ready(bool merges, bool contracts);

@@ -11,6 +11,8 @@
 #include <tenon/snippet/lower/lower.hpp>
 
 #include "x86/body/apart.hpp"
+#include "x86/body/byte_tables.hpp"
+#include "x86/body/narrow_ports.hpp"
 #include "x86/code/code_cache.hpp"
 #include "x86/forms/assembly.hpp"
 #include "x86/names.hpp"
@@ -20,8 +22,8 @@ namespace {
 
 constexpr int kRowsStoredTogether = 4;
 
-std::string registers_text(const TargetDescription& target) {
-  std::string text;
+std::string machine_text(const TargetDescription& target) {
+  std::string text = has_vbmi(target) ? " vbmi" : "";
   for (const RegisterClass& stated : target.registers) text += str(" ", stated.name, " ", stated.count);
   return text;
 }
@@ -57,7 +59,14 @@ FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table
       table_(table.of_machine(target_)),
       options_(options),
       in_turn_(rows_in_turn(table_)),
-      registers_(registers_text(target_)) {}
+      machine_(machine_text(target_)) {}
+
+FormBodies FormMaker::bodies_of(const snippet::Body& as_it_is, bool bytes_lose) const {
+  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
+    return snippet::cycles_of_node(of, node, table_, target_);
+  };
+  return {with_narrow_ports(with_byte_tables(as_it_is, cycles)), bytes_lose};
+}
 
 Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& tier) const {
   const snippet::Body& body = bodies.ready(tier.lower.merge_sweeps, tier.passes.contract);
@@ -167,7 +176,7 @@ Result<CodeObject> FormMaker::assemble(FormBodies& bodies, const Tier& tier) con
 Result<irgen::SnippetForm> FormMaker::make(FormBodies& bodies, const Tier& tier) const {
   const snippet::Body& body = bodies.body();
   TENON_TRY(made, kernel_of(bodies, tier));
-  const CodeKey key = code_key(snippet::text_without_names(made.kernel) + registers_, isa_of(target_));
+  const CodeKey key = code_key(snippet::text_without_names(made.kernel) + machine_, isa_of(target_));
   TENON_TRY(code, CodeCache::shared().get(key, [&] { return assemble_kernel(made); }), "compiling snippet '", body.name,
             "' for ", target_.name);
   snippet::LinearKernel& kernel = made.kernel;

@@ -92,14 +92,15 @@ class FormMaker {
     snippet::LowerOptions lower = {};
     FormPasses passes = {};
   };
+  FormBodies bodies_of(const snippet::Body& as_it_is, bool bytes_lose = false) const;
   // By ascending calls.least_bytes. The first serves any call. Where extents are known, only those that calls run.
   std::vector<Tier> tiers_of(const FormBodies& bodies) const;
-  std::vector<Tier> tiers_of(const snippet::Body& as_it_is) const { return tiers_of(FormBodies(as_it_is)); }
+  std::vector<Tier> tiers_of(const snippet::Body& as_it_is) const { return tiers_of(bodies_of(as_it_is)); }
   // From CodeCache::shared(), by the kernel's text without names: snippets that compute the same share it, and
   // profilers see it under the name of the first.
   Result<irgen::SnippetForm> make(FormBodies& bodies, const Tier& tier) const;
   Result<irgen::SnippetForm> make(const snippet::Body& as_it_is, const Tier& tier, bool bytes_lose = false) const {
-    FormBodies bodies(as_it_is, bytes_lose);
+    FormBodies bodies = bodies_of(as_it_is, bytes_lose);
     return make(bodies, tier);
   }
   // Anew, with the names of the body's own operators.
@@ -193,7 +194,7 @@ class FormMaker {
   using RowsInTurn = std::unordered_map<Name, InTurn>;
   static RowsInTurn rows_in_turn(const codegen::JitterTable& table);
   const RowsInTurn in_turn_;
-  const std::string registers_;  // what code depends on beside the kernel: the registers that the description states
+  const std::string machine_;  // what code depends on beside the kernel: features and registers that are stated
 };
 
 // Do the rows of all outputs begin at whole lines, as CallPlan::rows_aligned() says? None where extents decide that are

@@ -135,6 +135,7 @@ class Joiner {
     if (one.out.empty() || !has_32_bits(kernel_, one.out[0])) return std::nullopt;
     if (one.op == kLoad) return is_byte(one.memory->element) ? std::optional(one.memory->element) : std::nullopt;
     if (one.op == kWrap) return is_byte(wrapped_to(one)) ? std::optional(wrapped_to(one)) : std::nullopt;
+    if (one.op == kByteTable) return wrapped_to(one);
     if (one.memory) return std::nullopt;
     if (is_renaming(kernel_, one)) return common(b, 0) == kU8 ? std::optional(kU8) : std::nullopt;
     if (is_order(one.op) || (is_bitwise(one.op) && one.in.size() == 2)) return common(b, 0);
@@ -151,7 +152,7 @@ class Joiner {
   bool may_be_bytes(size_t b) const {
     const Instruction& one = at(b);
     if (is_store(b)) return is_byte(one.memory->element) && has_32_bits(kernel_, one.in[0]);
-    if (one.op == kLoad || one.op == kWrap) return exact_[b].has_value();
+    if (one.op == kLoad || one.op == kWrap || one.op == kByteTable) return exact_[b].has_value();
     if (one.memory || one.out.empty()) return false;
     if (is_logic(one.op)) return element_of(kernel_, one.out[0]).is_bool();
     if (is_compare(one.op)) return common(b, 0).has_value();
@@ -386,7 +387,7 @@ bool has_lanes_of_bytes(const LinearKernel& kernel) {
 
 void join_bytes(LinearKernel& kernel, Isa isa) {
   const auto has_bytes = [](const Instruction& one) {
-    return one.op == kWrap || (one.memory && is_byte(one.memory->element));
+    return one.op == kWrap || one.op == kByteTable || (one.memory && is_byte(one.memory->element));
   };
   if (kernel.lanes * 32 == vector_bits(isa) && std::ranges::any_of(kernel.body, has_bytes)) Joiner(kernel, isa).run();
 }

@@ -1,7 +1,7 @@
 // The list of all passes.
 #include "x86/passes/passes.hpp"
 
-#include <tenon/snippet/tokenize/write_out.hpp>
+#include <tenon/snippet/linear/unroll.hpp>
 
 #include "x86/passes/internal.hpp"
 
@@ -22,7 +22,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   // Behind contraction, as it counts what stands beside quotients.
   if (options.contract) divide_by_standing(kernel, options);
   // Behind contraction, which stays within loops: bits are those of open extents.
-  if (options.near) snippet::write_out(kernel);
+  if (options.near) snippet::unroll_known_loops(kernel);
   drop_neutral_folds(kernel);
   share_nan_checks(kernel);
   mark_first_lanes(kernel);

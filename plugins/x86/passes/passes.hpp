@@ -156,7 +156,7 @@ struct PassOptions : FormPasses {
   std::function<double(const snippet::LinearKernel& kernel, const snippet::Instruction& one)> cycles = nullptr;
   double vector_units = 1;  // that work side by side on these
   // Nothing is fetched, and no pass looks for loops: lanes of narrow integers, four vectors at once, become lanes of
-  // bytes, and loops that are known to run a few times are written out (snippet::write_out).
+  // bytes, and loops of a small, known trip count are unrolled (snippet::unroll_known_loops).
   bool near = false;
   // Lanes of bytes where lines are fetched, too.
   bool bytes = false;

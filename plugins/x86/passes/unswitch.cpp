@@ -50,13 +50,6 @@ class Unswitch {
   };
   using Instructions = std::vector<Instruction>;
 
-  static size_t end_of(std::span<const Instruction> code, size_t begin) {
-    int open = 0;
-    for (size_t i = begin;; ++i) {
-      open += begins_region(code[i].op) ? 1 : ends_region(code[i].op) ? -1 : 0;
-      if (open == 0) return i;
-    }
-  }
   static size_t index(RegisterId id) { return static_cast<size_t>(id); }
   bool is_lanes(RegisterId id) const { return kernel_.registers[index(id)].file != codegen::RegisterFile::general; }
   // Does it make its lanes of other lanes alone?
@@ -75,7 +68,7 @@ class Unswitch {
     std::vector<size_t> around;  // ends of what is open
     for (size_t i = 0; i < body().size(); ++i) {
       const Instruction& one = body()[i];
-      if (begins_region(one.op)) around.push_back(end_of(body(), i));
+      if (begins_region(one.op)) around.push_back(snippet::end_of_region(body(), i));
       if (ends_region(one.op)) around.pop_back();
       if (is_border(one.op) || one.out.size() != 1) continue;
       const RegisterId made = one.out[0];
@@ -209,7 +202,7 @@ class Unswitch {
         made.push_back(std::move(code[i]));
         continue;
       }
-      const size_t end = end_of(code, i);
+      const size_t end = snippet::end_of_region(code, i);
       const auto at = [&](size_t k) { return std::make_move_iterator(code.begin() + static_cast<std::ptrdiff_t>(k)); };
       Instructions inside = hoisted(Instructions(at(i + 1), at(end)));
       std::set<RegisterId> written(code[i].out.begin(), code[i].out.end());

@@ -14,6 +14,14 @@ ParamId LinearKernel::add_param(const Param& param) {
   return static_cast<ParamId>(params.size()) - 1;
 }
 
+size_t end_of_region(std::span<const Instruction> body, size_t begin) {
+  int open = 0;
+  for (size_t i = begin;; ++i) {
+    open += begins_region(body[i].op) ? 1 : ends_region(body[i].op) ? -1 : 0;
+    if (open == 0) return i;
+  }
+}
+
 bool when_holds(const Instruction& when) {
   const Attribute* const holds = when.attributes.find(kHolds);
   return holds == nullptr || *holds->get_if<int64_t>() != 0;

@@ -25,6 +25,7 @@
 // Registers are variables: pointers, counters and accumulators are written more than once.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -267,6 +268,10 @@ TENON_API void print_into(std::string& text, const LinearKernel& kernel, const I
 // The kernel's text without names of graph and operators: kernels that compute the same have the same.
 TENON_API std::string text_without_names(const LinearKernel& kernel);
 TENON_API Result<LinearKernel> parse_linear(std::string_view text);
+
+// Where the loop, tail or when ends that begins at body[begin]: the index of its LoopEnd, TailEnd or WhenEnd. The body
+// is one that verify() lets pass.
+TENON_API size_t end_of_region(std::span<const Instruction> body, size_t begin);
 
 // Of a WhenBegin: is it where the mask is set that it runs?
 TENON_API bool when_holds(const Instruction& when);

@@ -1,9 +1,9 @@
-// Loops that are known to run a few times, written out: the bits stay, and short rows have no loops at all.
+// Loops of a small, known trip count are unrolled: the bits stay, and short rows have no loops at all.
 #include <gtest/gtest.h>
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
 
-#include <tenon/snippet/tokenize/write_out.hpp>
+#include <tenon/snippet/linear/unroll.hpp>
 
 namespace tenon::snippet::test {
 namespace {
@@ -22,7 +22,7 @@ LinearKernel written_out(const Body& body, LowerOptions options = {.lanes = kLan
   auto kernel = lower(body, options);
   EXPECT_TRUE(kernel.ok());
   EXPECT_TRUE(CallPlan::write_known(body, *kernel, kept(body)).ok());
-  write_out(*kernel);
+  unroll_known_loops(*kernel);
   EXPECT_TRUE(verify(*kernel).ok()) << verify(*kernel).error().to_string() << print(*kernel);
   return *std::move(kernel);
 }
@@ -39,7 +39,7 @@ Body body_of(std::string_view dims, const Dims& extents) {
   return body;
 }
 
-TEST(WriteOut, FewVectorsHaveNoLoops) {
+TEST(UnrollKnownLoops, FewVectorsHaveNoLoops) {
   for (const char* dims : {"k", "r"}) {
     for (const int64_t width : {1, 3, 4, 5, 8, 15, 16, 17, 31}) {
       const LinearKernel kernel = written_out(body_of(dims, {width}));
@@ -53,7 +53,7 @@ TEST(WriteOut, FewVectorsHaveNoLoops) {
 }
 
 // Of two whens one runs: what is in the second counts from where the counter stood before the first.
-TEST(WriteOut, WhensCountForThemselves) {
+TEST(UnrollKnownLoops, WhensCountForThemselves) {
   const auto when = [](const char* head, int loop, int load) {
     return str("  when ", head, "%3 {\n    loop ", loop, " d0 dim 0 %4 vector step 4 limit #2 {\n      %", load,
                ":f32 = Load f32 [%0 + %4]\n      Store f32 [%1 + %4], %", load, "\n    }\n  }\n");
@@ -63,7 +63,7 @@ TEST(WriteOut, WhensCountForThemselves) {
       "  %1:g = Parameter #1\n  %2:f32 = BroadcastLoad f32 [%0]\n  %3:bool = Less %2, %2\n  %4:g = Zero\n" +
       when("", 0, 5) + when("not ", 1, 6) + "}\n");
   ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
-  write_out(*kernel);
+  unroll_known_loops(*kernel);
   ASSERT_TRUE(verify(*kernel).ok()) << verify(*kernel).error().to_string() << print(*kernel);
   EXPECT_EQ(borders(*kernel), 0) << print(*kernel);
   EXPECT_EQ(count(*kernel, "Zero"), 0);
@@ -74,7 +74,7 @@ TEST(WriteOut, WhensCountForThemselves) {
 }
 
 // What copies make is apart: else it would live, and hold a register, from the first copy to the last.
-TEST(WriteOut, CopiesHaveRegistersOfTheirOwn) {
+TEST(UnrollKnownLoops, CopiesHaveRegistersOfTheirOwn) {
   const auto written_twice = [](const LinearKernel& kernel) {
     std::vector<int> writes(kernel.registers.size(), 0);
     for (const Instruction& one : kernel.body)
@@ -88,7 +88,7 @@ TEST(WriteOut, CopiesHaveRegistersOfTheirOwn) {
   EXPECT_EQ(written_twice(folded), 1) << "the sum of all copies\n" << print(folded);
 }
 
-TEST(WriteOut, RowsKeepTheirLoopAlone) {
+TEST(UnrollKnownLoops, RowsKeepTheirLoopAlone) {
   EXPECT_EQ(borders(written_out(body_of("kk", {7, 9}))), 1);
   EXPECT_EQ(borders(written_out(body_of("kk", {1, 9}))), 0);
   EXPECT_EQ(borders(written_out(body_of("kr", {7, 9}), {.lanes = kLanes, .rows = 1})), 1);
@@ -97,17 +97,17 @@ TEST(WriteOut, RowsKeepTheirLoopAlone) {
   EXPECT_EQ(count(held, "Number"), 2) << "lanes of the tail, and what the single rows begin with\n" << print(held);
 }
 
-TEST(WriteOut, OpenExtentsStay) {
+TEST(UnrollKnownLoops, OpenExtentsStay) {
   Body body = body_of("k", {9});
   body.dims[0].extent = Expr::symbol("N");
   auto kernel = lower(body, {.lanes = kLanes});
   ASSERT_TRUE(kernel.ok());
   const std::string before = print(*kernel);
-  write_out(*kernel);
+  unroll_known_loops(*kernel);
   EXPECT_EQ(print(*kernel), before);
 }
 
-TEST(WriteOut, RandomBodiesHaveTheSameBits) {
+TEST(UnrollKnownLoops, RandomBodiesHaveTheSameBits) {
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(400);
   int without_loops = 0, shorter = 0;
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
@@ -124,7 +124,7 @@ TEST(WriteOut, RandomBodiesHaveTheSameBits) {
     options.passes = [&](LinearKernel& kernel) -> Result<void> {
       const int before = borders(kernel);
       TENON_OK(CallPlan::write_known(body, kernel, seed % 3 == 0 ? 0 : kept(body)));
-      write_out(kernel);
+      unroll_known_loops(kernel);
       without_loops += borders(kernel) == 0;
       shorter += borders(kernel) < before;
       return verify(kernel);
@@ -137,7 +137,7 @@ TEST(WriteOut, RandomBodiesHaveTheSameBits) {
 }
 
 // A plan of such a kernel leaves them whole, and other extents are an error.
-TEST(WriteOut, WholeDimsAreNotCut) {
+TEST(UnrollKnownLoops, WholeDimsAreNotCut) {
   const Body body = body_of("kk", {64, 128});
   const LinearKernel kernel = written_out(body);
   const auto plan = CallPlan::make_for_extents(body, kernel, {64, 128});

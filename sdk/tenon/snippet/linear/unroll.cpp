@@ -1,4 +1,4 @@
-#include <tenon/snippet/tokenize/write_out.hpp>
+#include <tenon/snippet/linear/unroll.hpp>
 
 #include <algorithm>
 #include <map>
@@ -11,13 +11,13 @@
 namespace tenon::snippet {
 namespace {
 
-// Written out, a loop has at most so many instructions.
+// An unrolled loop has at most so many instructions.
 constexpr size_t kInstructions = 128;
 constexpr int64_t kTimes = 3;
 
-class Writer {
+class Unroller {
  public:
-  explicit Writer(LinearKernel& kernel) : kernel_(kernel) {}
+  explicit Unroller(LinearKernel& kernel) : kernel_(kernel) {}
 
   void run() {
     const std::vector<Instruction> body = std::exchange(kernel_.body, {});
@@ -32,15 +32,6 @@ class Writer {
   static bool begins(Name op) { return op == kLoopBegin || op == kTailBegin; }
   static bool ends(Name op) { return op == kLoopEnd || op == kTailEnd; }
 
-  // Past the end of the loop, tail or when that begins at `begin`.
-  static size_t behind(Body body, size_t begin) {
-    int open = 0;
-    for (size_t i = begin;; ++i) {
-      open += begins_region(body[i].op) ? 1 : ends_region(body[i].op) ? -1 : 0;
-      if (open == 0) return i + 1;
-    }
-  }
-
   void walk(Body body) {
     static const Name kZero("Zero");
     for (size_t i = 0; i < body.size();) {
@@ -53,7 +44,7 @@ class Writer {
         kernel_.body.push_back(renamed(body[i++]));
         continue;
       }
-      const size_t end = behind(body, i);
+      const size_t end = end_of_region(body, i) + 1;
       const Body loop = body.subspan(i, end - i);
       if (!without_borders(loop)) as_it_is(loop);
       i = end;
@@ -62,7 +53,7 @@ class Writer {
 
   // As it is. Where it does not run, counters stand where they stood. Past its end.
   size_t walk_when(Body body, size_t begin) {
-    const size_t end = behind(body, begin);
+    const size_t end = end_of_region(body, begin) + 1;
     const auto counters = counters_, held = held_;
     kernel_.body.push_back(renamed(body[begin]));
     ++depth_;
@@ -216,7 +207,7 @@ class Writer {
   std::vector<Instruction> entry_;
   std::map<RegisterId, int64_t> counters_;  // what is known of those that count here
   std::map<RegisterId, int64_t> held_;      // what their registers hold there
-  std::map<RegisterId, int64_t> at_;        // of loops that are written out
+  std::map<RegisterId, int64_t> at_;        // of loops that are unrolled
   std::map<int64_t, std::pair<RegisterId, RegisterId>> tails_;
   std::map<RegisterId, RegisterId> renamed_;
   std::vector<int> uses_;
@@ -225,9 +216,9 @@ class Writer {
 
 }  // namespace
 
-void write_out(LinearKernel& kernel) {
+void unroll_known_loops(LinearKernel& kernel) {
   const auto ends = [&](const Loop& loop) { return kernel.params[static_cast<size_t>(loop.limit)].known.has_value(); };
-  if (std::ranges::any_of(kernel.loops, ends)) Writer(kernel).run();
+  if (std::ranges::any_of(kernel.loops, ends)) Unroller(kernel).run();
 }
 
 }  // namespace tenon::snippet
