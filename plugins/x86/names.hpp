@@ -20,8 +20,8 @@ inline const Name kAbs("Abs"), kAdd("Add"), kAnd("And"), kBroadcastLoad("Broadca
     kReduceMax("ReduceMax"), kReduceMin("ReduceMin"), kReduceSum("ReduceSum"), kRepeatFour("RepeatFour"),
     kRoundEven("RoundEven"), kRoundInRange("RoundInRange"), kScalar("Scalar"), kSpreadFour("SpreadFour"),
     kStageLine("StageLine"), kStageRest("StageRest"), kStoreLine("StoreLine"), kSqrt("Sqrt"), kSqrtAlike("SqrtAlike"),
-    kSqrtFour("SqrtFour"), kStore("Store"), kStoreBytes("StoreBytes"), kStoreStreaming("StoreStreaming"), kSub("Sub"),
-    kTanh("Tanh"), kWhere("Where"), kWrap("Wrap"), kZero("Zero");
+    kSqrtFour("SqrtFour"), kStore("Store"), kStoreBytes("StoreBytes"), kStoreBytesStreaming("StoreBytesStreaming"),
+    kStoreStreaming("StoreStreaming"), kSub("Sub"), kTanh("Tanh"), kWhere("Where"), kWrap("Wrap"), kZero("Zero");
 inline const Name kBits("bits"), kMagnitudes("magnitudes"), kModerate("moderate"), kNumbers("numbers"),
     kRounded("rounded");
 

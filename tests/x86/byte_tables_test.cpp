@@ -197,7 +197,7 @@ TEST_P(ByteTableGraphs, AreTheReference) {
     for (const std::string& body : kBodies) {
       EXPECT_GT(count(quantised(body, element), "ByteTableBytes") + count(quantised(body, element), "ByteTable"), 0);
       for (const int64_t n : {int64_t{0}, int64_t{1}, lanes - 1, lanes, lanes + 1, 4 * lanes - 1, 4 * lanes,
-                              4 * lanes + 1, int64_t{1024}, 9 * lanes + 3}) {
+                              4 * lanes + 1, int64_t{4096}, int64_t{20011}}) {
         const std::string text = quantised(body, element, str(n));
         Tensor x = *Tensor::zeros(type, {n});
         for (int64_t i = 0; i < n; ++i) x.set_int(i, low + i % 256);
@@ -219,11 +219,24 @@ TEST_P(ByteTableGraphs, AreTheReference) {
   }
 }
 
-// All of a vector of bytes at once, where lines are stored through the caches.
+// All of a vector of bytes at once, and beyond the caches in several stretches.
 TEST_P(ByteTableGraphs, GoAsBytes) {
   const std::string text = quantised("%b = Sigmoid %a\n%y = QuantizeLinear %b, %t, %p");
   EXPECT_EQ(count(text, "ByteTableBytes"), 1);
   EXPECT_EQ(count(text, "Sigmoid"), 0);
+  const FormMaker maker(testing::with_small_caches(target()), **jitter_table(), {});
+  const Body body = testing::body_of(text);
+  const auto tiers = maker.tiers_of(body);
+  const auto streaming = std::ranges::find(tiers, ".streaming", &FormMaker::Tier::suffix);
+  ASSERT_NE(streaming, tiers.end());
+  const auto form = maker.make(body, *streaming);
+  ASSERT_TRUE(form.ok()) << form.error().to_string();
+  const auto stores = [&](std::string_view op) {
+    return std::ranges::count_if(form->kernel.body, [&](const auto& one) { return one.op.view() == op; });
+  };
+  const int64_t a_line = GetParam().isa == Isa::avx512 ? 1 : 2;
+  EXPECT_EQ(stores("StoreBytesStreaming"), 4 * a_line + 1) << "four stretches, and the rest";
+  EXPECT_EQ(stores("StoreBytes"), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Isa, ByteTableGraphs,

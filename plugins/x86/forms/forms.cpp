@@ -71,6 +71,9 @@ FormBodies FormMaker::bodies_of(const snippet::Body& as_it_is, bool bytes_lose) 
 Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& tier) const {
   const snippet::Body& body = bodies.ready(tier.lower.merge_sweeps, tier.passes.contract);
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
+  // What is stored non-temporally, where rows begin at lines.
+  const bool streams_bytes =
+      tier.passes.stream_stores && tier.passes.row_begins == RowBegins::at_lines && !tier.lower.whole_rows;
   // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
   if (joins && !bodies.bytes_lose() && !is_of_bytes(body) && has_bytes(body)) {
     TENON_TRY(kernel, lowered(body, tier, Copies::all));
@@ -86,7 +89,7 @@ Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& 
       return without;
     }
   }
-  const bool of_bytes = joins && is_of_bytes(body);
+  const bool of_bytes = (joins || streams_bytes) && is_of_bytes(body);
   // Copies that share a check want to stand side by side, unless functions want the registers, or it spills.
   if (!of_bytes && has_checks(body) && !computes_functions(body)) {
     TENON_TRY(kernel, lowered(body, tier, Copies::more));

@@ -19,10 +19,11 @@
 //   RoundInRange x               the same to the nearest, of two the even one
 //   ClampLowOfNaN x, low         ClampLow, but low where x is NaN
 //   AddBytes and others          four vectors of 32-bit lanes as one of bytes (emitters/bytes.cpp)
-//   LoadBytes, StoreBytes        of such
+//   LoadBytes, StoreBytes        of such; StoreBytesStreaming is StoreBytes as StoreStreaming is Store
 //   PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x   to bytes and back; attribute `u8` or `i8` 1: of lanes that
 //                                are values of this type or 0x80000000, and with `u8` any below 0, which become 0;
 //                                with `number` 1 and `i8` of the former and any below -128, which become that
+//   ByteTable x, ByteTableBytes x   entries of a table of 256 bytes (emitters/byte_tables.hpp)
 //   SpreadByte x, SpreadMask x   of what is alike in all lanes: one in all bytes
 //   TabulatedErf x, TabulatedTanh x   of a polynomial of x, attribute `of` (emitters/odd_table.hpp)
 //   PrefetchWrite [memory]       the cache line there will be written; an address that is not mapped does no harm

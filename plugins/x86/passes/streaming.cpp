@@ -76,6 +76,7 @@ void add_prefetches(const LinearKernel& kernel, Name op, Ahead ahead, Wanted wan
 
 // The shortest vector that is stored non-temporally is 16 bytes.
 bool streamable(const LinearKernel& kernel, const Instruction& store, const PassOptions& options) {
+  if (store.op == kStoreBytes) return options.row_begins == RowBegins::at_lines;
   const int bits = store.memory->element.bits();
   if (store.op != kStore || store.touched != Lanes::full || kernel.lanes * bits < 128) return false;
   if (options.row_begins == RowBegins::at_lines) return true;
@@ -88,9 +89,13 @@ bool streamable(const LinearKernel& kernel, const Instruction& store, const Pass
 
 bool is_non_temporal(Name op) {
   static const Name kRows("StageRowsRest");
-  return op == kStoreStreaming || op == kStoreLine || op == kStageLine || op == kStageRest || op == kRows;
+  return op == kStoreStreaming || op == kStoreBytesStreaming || op == kStoreLine || op == kStageLine ||
+         op == kStageRest || op == kRows;
 }
-bool writes_memory(Name op) { return op == kStore || op == kStoreStreaming || op == kStoreBytes; }
+bool writes_memory(Name op) {
+  return op == kStore || op == kStoreStreaming || op == kStoreBytes || op == kStoreBytesStreaming;
+}
+bool is_of_four(Name op) { return op == kLoadBytes || op == kStoreBytes || op == kStoreBytesStreaming; }
 bool is_prefetch(Name op) { return op == kPrefetchWrite || op == kPrefetchRead; }
 void fetch_into_second(Instruction& prefetch) { prefetch.attributes.set("second", 1); }
 
@@ -129,7 +134,7 @@ std::vector<int> ports_of(const LinearKernel& kernel) {
 
 void Stretches::add(const LinearKernel& kernel, const Instruction& instruction) {
   const Memory& memory = *instruction.memory;
-  const int64_t lanes = kernel.lanes * (instruction.op == kStoreBytes || instruction.op == kLoadBytes ? 4 : 1);
+  const int64_t lanes = kernel.lanes * (is_of_four(instruction.op) ? 4 : 1);
   const int64_t begin = memory.displacement_bytes, end = begin + lanes * memory.element.bits() / 8;
   const auto [place, is_new] = places_.try_emplace(memory.base, touched_.size());
   if (is_new) touched_.push_back({memory, begin, end});
@@ -155,7 +160,7 @@ void stream_stores(LinearKernel& kernel, const PassOptions& options) {
   for (Instruction& instruction : kernel.body)
     if (streamable(kernel, instruction, options) && !kept.contains(port(instruction)) &&
         kernel.has_rows(port(instruction)))
-      instruction.op = kStoreStreaming;
+      instruction.op = instruction.op == kStoreBytes ? kStoreBytesStreaming : kStoreStreaming;
 }
 
 int64_t Ahead::of(size_t stretches) const {

@@ -1,6 +1,7 @@
 // Several stretches of a row side by side.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "x86/passes/uses.hpp"
 
@@ -18,21 +19,26 @@ struct VectorLoop {
 
 bool begins_loop(const Instruction& one) { return one.op == kLoopBegin || one.op == kTailBegin; }
 
-// Loops of single vectors that store non-temporally.
+// Loops of single vectors, or of single vectors of bytes, that store non-temporally: of a row the first.
 std::vector<VectorLoop> candidates(const LinearKernel& kernel) {
   std::vector<VectorLoop> found;
+  std::set<RegisterId> counters;
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     if (kernel.body[i].op != kLoopBegin) continue;
     const auto id = static_cast<LoopId>(kernel.body[i].number);
     const Loop& loop = kernel.loops[static_cast<size_t>(id)];
-    if (loop.kind != Loop::Kind::vector || loop.increment != kernel.lanes) continue;
+    if (loop.kind != Loop::Kind::vector) continue;
     size_t end = i + 1;
     while (!is_border(kernel.body[end].op)) ++end;
     if (kernel.body[end].op != kLoopEnd) continue;
-    const bool streams = std::any_of(kernel.body.begin() + static_cast<std::ptrdiff_t>(i),
-                                     kernel.body.begin() + static_cast<std::ptrdiff_t>(end),
-                                     [](const Instruction& one) { return one.op == kStoreStreaming; });
-    if (streams) found.push_back({id, i, end});
+    const auto has = [&](Name op) {
+      return std::any_of(kernel.body.begin() + static_cast<std::ptrdiff_t>(i),
+                         kernel.body.begin() + static_cast<std::ptrdiff_t>(end),
+                         [&](const Instruction& one) { return one.op == op; });
+    };
+    const bool of_bytes = has(kStoreBytesStreaming);
+    if (loop.increment != kernel.lanes * (of_bytes ? 4 : 1) || !(of_bytes || has(kStoreStreaming))) continue;
+    if (counters.insert(loop.counter).second) found.push_back({id, i, end});
   }
   return found;
 }
@@ -40,7 +46,8 @@ std::vector<VectorLoop> candidates(const LinearKernel& kernel) {
 // Writes the loop of all streams of one vector loop.
 class Splitter {
  public:
-  Splitter(LinearKernel& kernel, const VectorLoop& loop) : kernel_(kernel), loop_(loop), counter_(of(loop).counter) {
+  Splitter(LinearKernel& kernel, const VectorLoop& loop)
+      : kernel_(kernel), loop_(loop), counter_(of(loop).counter), step_(of(loop).increment) {
     static const Name kZero("Zero");
     for (size_t i = 0; i < loop.begin; ++i)
       if (kernel.body[i].op == kZero && kernel.body[i].out[0] == counter_) place_ = i + 1;
@@ -52,8 +59,10 @@ class Splitter {
     int streams = wanted.each;
     while (streams > 1 && static_cast<size_t>(streams) * pointers_.size() > most) streams /= 2;
     const size_t size = loop_.end - loop_.begin - 1;
-    // Two vectors of a stream in turn make a line of stores that are shorter.
-    const int vectors = size * static_cast<size_t>(streams) * 2 <= kMostInstructions ? 2 : 1;
+    // Two vectors of a stream in turn make a line of stores that are shorter. Stretches are whole lines.
+    const bool hold_two =
+        2 * step_ <= snippet::kLineElements && size * static_cast<size_t>(streams) * 2 <= kMostInstructions;
+    const int vectors = hold_two ? 2 : 1;
     if (streams < 2 || size * static_cast<size_t>(streams) > kMostInstructions) return;
     write(streams, vectors, wanted.least_elements);
   }
@@ -151,7 +160,7 @@ class Splitter {
         }
         if (walks(one, counter_)) {
           one.memory->base = bases.at(one.memory->base);
-          one.memory->displacement_bytes += static_cast<int64_t>(v) * kernel_.lanes * one.memory->element.bits() / 8;
+          one.memory->displacement_bytes += static_cast<int64_t>(v) * step_ * one.memory->element.bits() / 8;
         }
         made_.push_back(std::move(one));
       }
@@ -161,7 +170,8 @@ class Splitter {
   LinearKernel& kernel_;
   const VectorLoop loop_;
   const RegisterId counter_;
-  size_t place_ = 0;  // where the new loop goes: behind the counter's begin
+  const int64_t step_;  // elements
+  size_t place_ = 0;    // where the new loop goes: behind the counter's begin
   std::map<RegisterId, int> pointers_;
   int streams_ = 0, least_ = 0;
   std::vector<Instruction> made_;

@@ -202,6 +202,11 @@ Result<void> emit_store_bytes(X86Context& c, const Emission& e) {
   c.gen().vmovups(c.address(*e.memory), c.vector(e.in[0], e.lanes));
   return {};
 }
+Result<void> emit_bytes_streaming(X86Context& c, const Emission& e) {
+  if (!e.memory) return error(Code::internal, e.op, " without memory");
+  c.gen().vmovntps(c.address(*e.memory), c.vector(e.in[0], e.lanes));
+  return {};
+}
 
 struct StoreOp {
   const char* name;
@@ -231,6 +236,9 @@ std::vector<JitterRow> store_rows() {
   }
   rows.push_back(
       {.op = "StoreBytes", .types = codegen::LaneTypes{kI32, kU32}, .make = make_function<emit_store_bytes>});
+  rows.push_back({.op = "StoreBytesStreaming",
+                  .types = codegen::LaneTypes{kI32, kU32},
+                  .make = make_function<emit_bytes_streaming>});
   return rows;
 }
 
