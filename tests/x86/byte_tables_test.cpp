@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include <support_lib/environment.hpp>
 #include <support_lib/on_reference.hpp>
 #include <support_lib/random_tensor.hpp>
 #include <tenon/tensor/compare.hpp>
@@ -219,11 +220,47 @@ TEST_P(ByteTableGraphs, AreTheReference) {
   }
 }
 
+// Operators on what the one before gives, beginning and ending with a byte.
+TEST_P(ByteTableGraphs, DrawnOnesAreTheReference) {
+  const char* const kFloats[] = {"Sigmoid %", "Tanh %",    "Exp %",     "Abs %",      "Neg %",
+                                 "Floor %",   "Erf %",     "Mul %t, %", "Add %s, %",  "Max %t, %",
+                                 "Sub %s, %", "Mul %a, %", "Relu %",    "HardSwish %"};
+  const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(40);
+  size_t tabulated = 0;
+  for (uint32_t seed = first; seed < first + seeds; ++seed) {
+    SCOPED_TRACE(str("seed ", seed));
+    std::mt19937 random(seed);
+    const ElementType type = random() % 2 ? kU8 : kI8;
+    std::string operators;
+    for (uint32_t i = 0, count = 1 + random() % 7; i < count; ++i)
+      operators += str("%v", i + 1, " = ", kFloats[random() % std::size(kFloats)], i == 0 ? "a" : str("v", i), "\n");
+    const std::string last = str("%v", std::ranges::count(operators, '\n'));
+    operators +=
+        random() % 3 ? str("%y = QuantizeLinear ", last, ", %t, %p") : str("%y = Cast ", last, " {to = type<i8[*]>}");
+    const std::string text = quantised(operators, type == kU8 ? "u8" : "i8", "256");
+    tabulated += tables(with_byte_tables(testing::body_of(text), three_for_tables)) > 0;
+    Tensor x = *Tensor::zeros(type, {256});
+    for (int64_t i = 0; i < 256; ++i) x.set_int(i, type == kI8 ? i - 128 : i);
+    const std::vector<Datum> inputs{Datum(x), Datum(x), Datum(*Tensor::zeros(kF32, {256}))};
+    auto graph = testing::graph_of(text);
+    const std::vector<Tensor> expected = on_reference(*graph, inputs);
+    GuardedGraph runner(target(), {.contract = false, .bounds = false, .small_caches = false});
+    runner.tokenize(*graph);
+    const Comparison comparison = compare(runner.run(*graph, inputs, random)[0], expected[0], {.rtol = 0, .atol = 0});
+    ASSERT_TRUE(comparison.equal) << comparison.difference << "\n" << text;
+  }
+  EXPECT_GT(tabulated, seeds / 2);
+}
+
 // All of a vector of bytes at once, and beyond the caches in several stretches.
 TEST_P(ByteTableGraphs, GoAsBytes) {
   const std::string text = quantised("%b = Sigmoid %a\n%y = QuantizeLinear %b, %t, %p");
   EXPECT_EQ(count(text, "ByteTableBytes"), 1);
   EXPECT_EQ(count(text, "Sigmoid"), 0);
+  EXPECT_EQ(count(quantised("%b = Sigmoid %a\n%q = QuantizeLinear %b, %t, %p\n%y = Cast %q {to = type<i32[*]>}"),
+                  "ByteTableBytes"),
+            1)
+      << "unpacked";
   const FormMaker maker(testing::with_small_caches(target()), **jitter_table(), {});
   const Body body = testing::body_of(text);
   const auto tiers = maker.tiers_of(body);

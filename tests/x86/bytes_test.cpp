@@ -428,7 +428,7 @@ TEST_P(Bytes, QuantisedNumbersAreRoundedAndKeptInRange) {
 
 // As drawn_loops_bench draws them: of all types, known extents and shapes.
 TEST_P(Bytes, DrawnGraphsKeepToTheBounds) {
-  GuardedGraph runner(GetParam(), {.small_caches = false});
+  GuardedGraph runner(testing::target_of_machine(GetParam()), {.small_caches = false});
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(200);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));

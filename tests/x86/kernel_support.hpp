@@ -30,6 +30,13 @@ inline TargetDescription target_of(Isa isa) {
   return target;
 }
 
+// With what of it this machine has beside.
+inline TargetDescription target_of_machine(Isa isa) {
+  TargetDescription target = target_of(isa);
+  if (isa == Isa::avx512 && machine_has_vbmi()) target.features.emplace_back(kVbmi);
+  return target;
+}
+
 inline const codegen::JitterTable& structure_table() {
   static const codegen::JitterTable* table = [] {
     auto* made = new codegen::JitterTable("x86");

@@ -38,7 +38,7 @@ class SnippetFuzz : public ::testing::TestWithParam<Isa> {
 
 // No contraction, no reordered sums: bit for bit, but for the bits of a NaN.
 TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
-  GuardedGraph runner(GetParam(), {.contract = false, .bounds = false});
+  GuardedGraph runner(testing::target_of_machine(GetParam()), {.contract = false, .bounds = false});
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));
@@ -76,7 +76,7 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
 // Functions within their ulp, sums in another order, contraction: each result of each snippet lies within the bounds
 // that follow from the accuracies that the rows of the emitters state.
 TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
-  GuardedGraph runner(GetParam(), {});
+  GuardedGraph runner(testing::target_of_machine(GetParam()), {});
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
   for (uint32_t seed = first; seed < first + seeds; ++seed) {
     SCOPED_TRACE(str("seed ", seed));

@@ -228,15 +228,22 @@ class Joiner {
 
   // ---- Is it worth it? Instructions, as the machine counts them ----
 
+  int gain_of(const Instruction& one) const {
+    // A table of lanes of 32 bits takes about as long for one vector as one of bytes.
+    constexpr int kTable = 7 * (kParts - 1);
+    const int store = isa_ == Isa::avx512 ? 2 : 4;
+    if (one.op == kStore) return kParts * store - 1;
+    if (one.op == kByteTable) return kTable;
+    return one.op == kWrap ? 2 * kParts : one.op == kMul ? 2 : kParts - 1;
+  }
   int gain() const {
     constexpr int kUnpack = 7;
-    const int store = isa_ == Isa::avx512 ? 2 : 4;
     int gained = 0;
     std::vector<char> packed(bytes_.size(), 0);
     for (size_t b = 0; b < bytes_.size(); ++b) {
       if (!bytes_[b]) continue;
       const Instruction& one = at(b);
-      gained += is_store(b) ? kParts * store - 1 : one.op == kWrap ? 2 * kParts : one.op == kMul ? 2 : kParts - 1;
+      gained += gain_of(one);
       for (size_t i = 0; i < one.in.size(); ++i) {
         const auto other = maker(b, i);
         if (!other || bytes_[*other] || packed[*other]) continue;
