@@ -12,8 +12,8 @@
 //   a product or sum that may skip its rounding (contraction): products that are added, perhaps negated; for x (c + f),
 //   f being erf or tanh, its sum and products
 //                                       [below(min), above(max)]: the next floats outward enclose the exact result
-//   a table         of erf or tanh      [min v - E, max v + E], and that of the row. X is the interval of the argument, a
-//                                       polynomial of one value: its steps may skip their rounding, and those that
+//   a table         of erf or tanh      [min v - E, max v + E], and that of the row. X is that of the argument, which
+//                                       is a polynomial of one value: its steps may skip their rounding, and those that
 //                                       make coefficients, which are floats in the table, may be a unit off
 //   a sum of n      in any order        [sum of lows, sum of highs] -+ 1.01 n u sum of max |X|
 //                                       (Higham, Accuracy and Stability, 4.2; contracted products included)
