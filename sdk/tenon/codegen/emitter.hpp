@@ -59,7 +59,7 @@ struct Emission {
   const Attributes& attributes;
   std::span<const EmitValue> in, out;
   std::span<const int> vectors, masks, generals;  // scratch registers, as many as the row asks for; contents undefined
-  int lanes = 1;  // of each vector: 32-bit values occupy half the bytes of 64-bit ones
+  int lanes = 1;                                  // of each vector: 32-bit values occupy half the bytes of 64-bit ones
   std::optional<EmitAddress> memory = std::nullopt;
   Lanes touched = Lanes::full;
   int64_t number = 0;  // of instructions about loops, parameters and frames: which one
