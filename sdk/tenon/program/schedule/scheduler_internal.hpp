@@ -89,8 +89,8 @@ class Scheduler {
   // Adds the stage to all groups that may hold it, and begins one with it.
   void extend(OpenGroups& kind, size_t last, Cuts& cuts) const;
 
-  // Of groups that may end here, the cheapest. Given up are those that can no longer be part of the cheapest way, and of
-  // more than kMostOpen the one that costs most so far.
+  // Of groups that may end here, the cheapest. Given up are those that can no longer be part of the cheapest way, and
+  // of more than kMostOpen the one that costs most so far.
   void offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const;
 
   // Whether a window of the stage's results that an outer loop keeps is one of whole rows: the loop within goes along
