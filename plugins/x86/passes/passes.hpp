@@ -36,7 +36,7 @@
 //   StoreLine [memory], turned, left, mask   non-temporal store of the line that contains [memory]
 //   StoreLineRest [memory], left, mask       stores the part of that line before [memory]
 //   StageBegin, StageItem [memory], StageLine, StageDone [memory], StageRest   staging of items (passes/items.cpp)
-//   StageRowsBegin [memory] -> pointer, StageRows [memory] -> pointer, StageRowsRest [memory]   staging of rows (staged_rows.cpp)
+//   StageRowsBegin [memory] -> pointer, StageRows [memory] -> pointer, StageRowsRest [memory]   staging of rows
 //   FetchOn [memory] -> pointer  PrefetchRead into L2 there, and so many `bytes` on
 //   ErfInTurn2 a, b; ExpInTurn4 a, b, c, d; and others   the function of each operand, interleaved (forms/in_turn.cpp)
 //   StoreStreaming [memory], a   non-temporal Store of whole vectors; the address is a multiple of the bytes stored.
