@@ -10,7 +10,7 @@ namespace tenon::x86 {
 // value:
 //
 //   Where (Less a, b), a, b    the minimum of a and b, as ClampHigh b, a, which is also right where one is NaN; the
-//                              same for Greater, and for orders that include equality where zeros of both signs cannot meet
+//                              same for Greater, and for orders that include equality where no two zeros meet
 //   Where c, (Where c, a, b), d    Where c, a, d
 //   Where (Less a, b), (Min a, b), d    Where (Less a, b), a, d; the same for Max and other orders, of integers
 //   Abs (Add (Where c, u, 3), v) ...    Where c, Abs (Add u, v), Abs (Add 3, v), where u and v are the same for all
