@@ -1,5 +1,5 @@
-// Inside of the room: how the stages of a pipeline are cut into groups. scheduler.cpp finds the cheapest way,
-// stated_groups.cpp costs the one that an author states.
+// Inside the room: how the stages of a pipeline are divided into groups. scheduler.cpp finds the cheapest division,
+// stated_groups.cpp computes the cost of a manual one.
 #pragma once
 #include <algorithm>
 #include <string>
