@@ -1,5 +1,6 @@
 // Splits a long row into several stretches that one loop traverses side by side: main memory serves several streams
-// faster than one. Only for loops of single vectors that store non-temporally and carry nothing between iterations.
+// faster than one. Only for loops of single vectors, of lanes or of bytes, that store non-temporally and carry nothing
+// between iterations.
 #include <algorithm>
 #include <map>
 #include <set>
