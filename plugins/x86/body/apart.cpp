@@ -36,7 +36,7 @@ class Divider {
       (is_quotient(node) ? quotients : beside) += is_quotient(node) ? 1 : cycles(body, node);
       if (is_quotient(node)) cycles_ = cycles(body, node) * units;
     }
-    // While the machine divides there is as much to do.
+    // It pays where other work takes at most as long as the divider.
     pays_ = beside <= cycles_ * quotients && quotients > 0;
   }
 
@@ -60,7 +60,7 @@ class Divider {
     return node.op == kDiv && value(node.result).element == kF32 && moves(node.result) &&
            snippet::goes_apart(body_, node.operands[1], lanes_);
   }
-  // One element a row of each factor is loaded then.
+  // One element a row of each factor is loaded instead.
   bool pays(const BodyNode& quotient) const {
     constexpr double kCycles = 16;
     double vectors = 1;

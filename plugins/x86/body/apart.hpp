@@ -1,5 +1,6 @@
-// Quotients by what varies over outer dims alone, in rows so short that what is made of each divisor would take longer
-// than the quotients by it: many divisors at once, in lanes (snippet::goes_apart).
+// Quotients whose divisors vary over outer dims alone, in rows so short that preparing a divisor for products would
+// take longer than the quotients save. The factors of many divisors are computed at once, one per lane
+// (snippet::goes_apart).
 #pragma once
 #include <functional>
 
@@ -7,8 +8,9 @@
 
 namespace tenon::x86 {
 
-// Div x, s as products, where that pays: as by what stands while a loop runs (passes/standing_divisors.cpp, with how
-// exact they are). `cycles`: of one vector, by one of `units` that work side by side; quotients are made by one alone.
+// Div x, s becomes products where that pays, with the accuracy of loop-invariant divisors
+// (passes/standing_divisors.cpp). `cycles`: of one vector, on one of `units` parallel vector units; only one unit
+// divides.
 snippet::Body with_factors_apart(const snippet::Body& body, int lanes, double units,
                                  const std::function<double(const snippet::Body&, const snippet::BodyNode&)>& cycles);
 

@@ -1,4 +1,4 @@
-// Bodies without what the machine need not look at, by what is known of numbers.
+// Removes checks and work from bodies, based on value ranges.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -18,7 +18,7 @@ using snippet::Body;
 using snippet::BodyNode;
 using snippet::ValueId;
 
-// Products that anything but one sum reads: they are rounded, also where that sum is all that is left.
+// Products that are read by anything but one sum: they keep their rounding, also if that sum is all that remains.
 std::vector<char> rounded_products(const Body& body) {
   const auto index = [](ValueId id) { return static_cast<size_t>(id); };
   std::vector<int> reads(body.values.size(), 0);
@@ -51,7 +51,7 @@ class Rewriter {
     for (const snippet::BodyPort& output : body_.outputs) ++readers_[index(output.value)];
   }
 
-  // And whether that is fewer nodes.
+  // Returns the body, and whether it has fewer nodes.
   std::pair<Body, bool> run() && {
     std::vector<BodyNode> all;
     find_roots();
@@ -105,17 +105,17 @@ class Rewriter {
            body_.values[index(a)].varies == body_.values[index(b)].varies;
   }
   snippet::DimSet varies(ValueId id) const { return body_.values[index(id)].varies; }
-  // Is `x` what `id` is, but not made for each element?
+  // Whether `x` is what `id` is, computed for fewer elements.
   bool is_uniform_form(ValueId x, ValueId id) const {
     return varies(x) != varies(id) && (varies(x) & ~varies(id)) == 0 && is(x, body_.values[index(id)].element);
   }
-  // What it is, made for as few elements as may be.
+  // The same value, computed for as few elements as possible.
   ValueId uniform(ValueId id) const {
     const auto found = uniform_.find(id);
     return found == uniform_.end() ? id : found->second;
   }
-  // Operands that are the same for more elements than they were made for. Where none varies as the result does, that is
-  // a new value, which is made for fewer.
+  // Replaces operands by uniform forms, computed for fewer elements. Where no operand varies as the result does, the
+  // result is a new value, which is computed for fewer elements.
   void take_uniform(BodyNode& node) {
     if (snippet::is_reduction(node.op)) return;
     snippet::DimSet all = 0;
@@ -127,7 +127,7 @@ class Rewriter {
     readers_[index(node.result)] = readers_[index(wanted)];
     rounded_products_[index(node.result)] = rounded_products_[index(wanted)];
   }
-  // What is known of the newest value.
+  // Records the range of the newest value.
   void add_made(ValueId id, Numbers numbers) {
     while (same_.size() < body_.values.size()) same_.push_back(static_cast<ValueId>(same_.size()));
     numbers_.resize(body_.values.size());
@@ -135,12 +135,13 @@ class Rewriter {
     readers_.resize(body_.values.size());
     rounded_products_.resize(body_.values.size());
   }
-  // `id` as what `x` is, for each element.
+  // A Spread that gives `id` the value of `x` for each element.
   BodyNode spread_of(ValueId id, ValueId x, const std::string& label) {
     uniform_[id] = x;
     return {.op = kSpread, .attributes = {}, .operands = {x}, .result = id, .label = label};
   }
-  // Of what is chosen by another condition of the same value: that of its operands which is chosen wherever it is read.
+  // For a choice nested in a choice, with conditions on the same value: takes the alternative that is chosen wherever
+  // the nested choice is read.
   void take_implied(BodyNode& node, const std::vector<BodyNode>& made) const {
     for (const size_t i : {size_t{1}, size_t{2}}) {
       const auto found = choices_.find(node.operands[i]);
@@ -157,8 +158,8 @@ class Rewriter {
         node.operands[i] = chosen;
     }
   }
-  // Where one operand of the choice is one between the other operand and something: one choice, by both conditions.
-  // What is to be negated for that is made for fewer elements.
+  // A choice nested in a choice with a common alternative: becomes one choice by both conditions. A condition that has
+  // to be negated for that must be computed for fewer elements.
   void join_choices(BodyNode& node, std::vector<BodyNode>& made) {
     static const Name kNot("Not");
     for (const size_t i : {size_t{1}, size_t{2}}) {
@@ -186,7 +187,7 @@ class Rewriter {
       return;
     }
   }
-  // Does condition `b` hold wherever `a` does? Also as one of those that And and Or join, in a few steps.
+  // Whether condition `b` holds wherever `a` does. Looks a few steps into operands of And and Or.
   bool follows(ValueId a, ValueId b, const std::vector<BodyNode>& made, int steps = 4) const {
     if (a == b || implies(numbers_[index(a)], numbers_[index(b)])) return true;
     if (steps == 0) return false;
@@ -203,7 +204,7 @@ class Rewriter {
     return (each && std::ranges::all_of(each->operands, part_of_b)) ||
            (either && std::ranges::all_of(either->operands, part_of_a));
   }
-  // What can be but one number, as a constant.
+  // A value with only one possible number, as a constant.
   std::optional<BodyNode> known_number(const BodyNode& node) {
     const Numbers& x = numbers_[index(node.result)];
     const bool is_int = is(node.result, kI32) || is(node.result, kU32);
@@ -219,10 +220,10 @@ class Rewriter {
     return made;
   }
   static bool is_number(const Numbers& x) { return x.only.empty(); }
-  // As divisor; 1 / s is no denormal, and what its nearest float lacks is not far from one.
+  // For a divisor s: 1 / s is no denormal, and the remainder of its nearest float is not close to one.
   static bool is_moderate(const Numbers& s) { return s.least >= 0x1p-126 && s.most <= 0x1p122; }
 
-  // The operand that comes out, whatever it is.
+  // The operand that is the result in every case.
   std::optional<ValueId> same_as(const BodyNode& node) const {
     const auto& in = node.operands;
     if (node.op == kWhere && in[1] == in[2]) return in[1];
@@ -245,7 +246,7 @@ class Rewriter {
     return std::nullopt;
   }
 
-  // Of two conditions the one that decides: of And the one that implies the other, of Or the one that is implied.
+  // The condition that decides: for And the one that implies the other, for Or the one that is implied.
   std::optional<ValueId> stronger(const BodyNode& node) const {
     const Numbers &a = of(node, 0), &b = of(node, 1);
     for (const size_t i : {0, 1})
@@ -285,8 +286,8 @@ class Rewriter {
     if (base.low >= 0 && base.least >= 0x1p-126) node.attributes.set("normal", 1);
   }
 
-  // Floats that 8 or 16 bits hold, but for NaN: of that the machine makes 0x80000000, whose low bits are 0 as wanted.
-  // Where nothing but these counts, as in lanes of bytes, the Wrap is for nothing.
+  // Floats in the range of 8 or 16 bits, except for NaN. For NaN the machine gives 0x80000000, whose low bits are 0, as
+  // wanted. Where only these are read, as in byte lanes, a later pass drops the Wrap.
   bool is_narrow(const BodyNode& node) const {
     return is(node.operands[0], kF32) && (is(node.result, kI32) || is(node.result, kU32)) &&
            narrow_type(node).has_value();
@@ -301,7 +302,7 @@ class Rewriter {
     }
     return std::nullopt;
   }
-  // The conversion, of which `node` becomes the Wrap.
+  // Returns the conversion; `node` becomes the Wrap of it.
   BodyNode in_range(BodyNode& node) {
     BodyNode converted = node;
     converted.op = kConvertInRange;
@@ -315,15 +316,15 @@ class Rewriter {
 
   // ---- Integers that are converted to be compared ----
 
-  // A conversion to f32 which holds all that the integer may be.
+  // Whether it is a conversion to f32 that is exact for all possible integers.
   bool is_exact(const BodyNode& node) const {
     constexpr double kMost = 0x1p24;
     if (node.op != kConvert || !is(node.result, kF32)) return false;
     const bool is_int = is(node.operands[0], kI32) || is(node.operands[0], kU32);
     return is_int && of(node, 0).low >= -kMost && of(node, 0).high <= kMost;
   }
-  // `node` as a comparison of integers, if it is one of what they were converted to, with each other or with a
-  // constant: then the integer that this makes.
+  // Turns `node` into a comparison of integers, if it compares converted integers with each other or with a constant.
+  // In the latter case returns the integer constant.
   std::optional<BodyNode> compare_unconverted(BodyNode& node) {
     constexpr double kMost = 0x1p24;
     if (!is_order(node.op)) return std::nullopt;
@@ -358,7 +359,7 @@ class Rewriter {
     static const Name kNames[] = {Name("Less"), Name("LessOrEqual"), Name("Greater"), Name("GreaterOrEqual")};
     return std::ranges::find(kNames, op) != std::end(kNames);
   }
-  // What each is the root of, where nothing reads it but such comparisons with constants.
+  // Finds the operands of roots that are only read by comparisons with constants.
   void find_roots() {
     for (const BodyNode& node : body_.nodes) {
       const bool orders = is_order(node.op);
@@ -373,7 +374,7 @@ class Rewriter {
     const Numbers& x = numbers_[index(id)];
     return body_.values[index(id)].varies == 0 && is_number(x) && x.low == x.high && x.low >= 0 && x.low <= kMost;
   }
-  // The greatest float whose root is at most `bound`, or the least one whose root is at least that.
+  // The greatest float whose root is at most `bound`, or the least float whose root is at least `bound`.
   static float square_of(float bound, bool greatest) {
     const auto holds = [&](float x) { return greatest ? std::sqrt(x) <= bound : std::sqrt(x) >= bound; };
     const auto next = [&](float x, bool up) {
@@ -384,7 +385,7 @@ class Rewriter {
     while (x != next(x, greatest) && holds(next(x, greatest))) x = next(x, greatest);
     return x;
   }
-  // A root is in the order of what it is of: `node` compares that, with the constant that this makes.
+  // Roots are monotone: `node` becomes a comparison of the operand with the constant that this returns.
   std::optional<BodyNode> bound_of_square(BodyNode& node) {
     if (!is_order(node.op)) return std::nullopt;
     const size_t i = roots_.contains(node.operands[0]) ? 0 : 1;
@@ -406,7 +407,7 @@ class Rewriter {
     conversion.op = kRoundInRange;
     conversion.operands = {found->second};
   }
-  // Unsigned integers, to floats, or that are in some order.
+  // Unsigned integers that are converted to floats, or compared by order.
   bool fits_i32(const BodyNode& node) const {
     const bool to_float = node.op == kConvert && body_.values[index(node.result)].element.is_float();
     if (!to_float && !is_order(node.op)) return false;
@@ -414,8 +415,8 @@ class Rewriter {
                                [&](ValueId x) { return is(x, kU32) && numbers_[index(x)].high < 0x1p31; });
   }
 
-  // The machine gives one operand where either is NaN or both are zeros: x of ClampLow and ClampHigh, and of zeros the
-  // second one of Max and Min.
+  // The machine returns a fixed operand where either is NaN or both are zeros: x for ClampLow and ClampHigh, and for
+  // zeros the second operand of Max and Min.
   void order(BodyNode& node) const {
     const Numbers &a = of(node, 0), &b = of(node, 1);
     const Name clamp = node.op == kMax ? kClampLow : kClampHigh;
@@ -430,7 +431,7 @@ class Rewriter {
     }
   }
 
-  // How many nodes that were.
+  // Returns the number of removed nodes.
   size_t drop_unread() {
     std::vector<char> read(body_.values.size(), 0);
     for (const snippet::BodyPort& output : body_.outputs) read[index(output.value)] = 1;
@@ -455,7 +456,7 @@ class Rewriter {
 
 }  // namespace
 
-// What goes may leave others that are known, or the same.
+// Repeats, because removed nodes may make others known, or equal.
 Body with_fewer_checks(const Body& body) {
   constexpr int kMostRounds = 3;
   std::vector<char> rounded = rounded_products(body);

@@ -13,7 +13,7 @@ namespace {
 using snippet::BodyNode;
 using snippet::ValueId;
 
-// Choices by one condition between values that are the same for all elements, and what is made of these alone.
+// Choices by one condition between uniform values, and expressions of these alone.
 struct Group {
   int choices = 0, made = 0;
   int seen = 0;  // of both, numbers that others read
@@ -40,12 +40,12 @@ class ChoiceIdentities final : public NodeIdentities {
     ValueId condition, holds, fails;
   };
 
-  // The same for all elements of a row, or where rows are short of all rows.
+  // Uniform over the elements of a row, or, where rows are short, over all rows.
   bool is_uniform(ValueId id) const { return (body_.varies(id) & along_) == 0; }
   ValueId condition_of(ValueId id) const { return NewBody::index(id) < by_.size() ? by_[NewBody::index(id)] : -1; }
 
-  // The dims along which so many elements lie that the arms of a choice take less than what is made of it; none: there
-  // are too few.
+  // The dims with so many elements that computing both alternatives once takes less than computing the expression for
+  // each element; none: there are too few.
   static snippet::DimSet long_dims(const snippet::Body& body) {
     constexpr int64_t kElements = 64;
     if (body.rank() == 0) return 0;
@@ -61,7 +61,7 @@ class ChoiceIdentities final : public NodeIdentities {
 
   // ---- Choices between values that are the same for all elements ----
 
-  // The condition by which `node` is one of two such values; -1: it is not.
+  // The condition by which `node` is one of two uniform values; -1: it is not.
   ValueId two_valued(const BodyNode& node) const {
     if (is_uniform(node.result) || node.op == kSpread || snippet::is_reduction(node.op)) return -1;
     ValueId by = -1;
@@ -88,14 +88,14 @@ class ChoiceIdentities final : public NodeIdentities {
         if (condition_of(operand) != by) seen[NewBody::index(operand)] = 1;
     }
     for (const snippet::BodyPort& output : body_.body().outputs) seen[NewBody::index(output.value)] = 1;
-    // Conditions that others read are made as they were, of the numbers.
+    // Conditions that have other readers are still computed as before, from the numbers.
     for (const BodyNode& node : std::views::reverse(nodes))
       if (seen[NewBody::index(node.result)] && body_.element(node.result) == kBool)
         for (const ValueId operand : node.operands) seen[NewBody::index(operand)] = 1;
     for (size_t id = 0; id < seen.size(); ++id)
       if (seen[id] && by_[id] >= 0 && body_.element(static_cast<ValueId>(id)) != kBool) ++groups_[by_[id]].seen;
   }
-  // No more choices than there are, since some machines take three operations for one.
+  // The number of choices must not grow, because some machines need three instructions for one.
   bool pays(ValueId condition) const {
     const auto found = groups_.find(condition);
     return found != groups_.end() && found->second.made > 0 && found->second.seen <= found->second.choices;
@@ -142,7 +142,7 @@ class ChoiceIdentities final : public NodeIdentities {
     static const Name kSums[] = {kAdd, kSub, kNeg, kMul, kWrap, kConvert, "BitwiseNot"};
     return std::ranges::find(kSums, op) != std::end(kSums);
   }
-  // Not where a sum may come to less by it.
+  // Not where the difference may become part of a shorter sum.
   void cancel(BodyNode& node) {
     if (!body_.is_int(node.result) || NewBody::index(node.result) >= summed_.size() ||
         summed_[NewBody::index(node.result)])

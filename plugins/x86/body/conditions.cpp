@@ -19,7 +19,7 @@ double above(double x, ElementType type) {
 }
 double below(double x, ElementType type) { return -above(-x, type); }
 
-// Where x, any number from x.low to x.high or NaN, lies from `low` to `high`.
+// The condition that x, any number from x.low to x.high or NaN, is from `low` to `high`.
 Numbers lies(snippet::ValueId id, const Numbers& x, double low, double high) {
   if (x.high < low || x.low > high) return known(false);
   if (x.only.empty() && x.low >= low && x.high <= high) return known(true);
@@ -28,7 +28,7 @@ Numbers lies(snippet::ValueId id, const Numbers& x, double low, double high) {
 
 bool has_sign(double x) { return x < 0 || std::signbit(x); }
 
-// Of two values, by how far apart they lie. No comparison holds of NaN.
+// The condition on the distance of two values. No comparison holds for NaN.
 Numbers apart(How how, const Numbers& a, const Numbers& b) {
   const bool numbers = a.only.empty() && b.only.empty();
   const auto said = [&](bool always, bool never) {
@@ -44,7 +44,7 @@ Numbers apart(How how, const Numbers& a, const Numbers& b) {
   return open();
 }
 
-// The bound of what lies in two ranges: -0 is as good as 0 to comparisons.
+// The lower bound of the intersection of two ranges: for comparisons, -0 equals 0.
 double raised(double low, double to) {
   const double raised = std::max(low, to);
   return raised == 0 && has_sign(low) ? -0.0 : raised;

@@ -13,7 +13,7 @@ namespace {
 using snippet::BodyNode;
 using snippet::ValueId;
 
-// Cast x and Cast (Relu x): the machine converts to i32 by several instructions, but has the greater of two by one.
+// Cast x beside Cast (Relu x): the machine converts to i32 with several instructions, but computes a maximum with one.
 class ConversionIdentities final : public NodeIdentities {
  public:
   ConversionIdentities(NewBody& body, std::span<const BodyNode> nodes) : body_(body) {
@@ -50,7 +50,7 @@ class ConversionIdentities final : public NodeIdentities {
     Name op;         // Max or Min of what x becomes
     uint64_t bound;  // and this i32
   };
-  // NaN is 0, which is to stay.
+  // NaN converts to 0, which the bound must not change.
   std::optional<Bounded> bounded(ValueId id) const {
     const BodyNode* const made = body_.maker(id);
     if (!made) return std::nullopt;

@@ -1,6 +1,6 @@
-// What quotients by one divisor are made of, as products (passes/standing_divisors.cpp says why, and how exact they
-// are), of registers or values of a body: both are numbers. Where the divisor is moderate (body/numbers.hpp), the
-// quotient of x is Fma x, high, (Mul x, low), elsewhere DivStanding of these.
+// The factors that replace a division by products (passes/standing_divisors.cpp derives them and states their
+// accuracy), as registers or as values of a body; both are numbers. Where the divisor is moderate (body/numbers.hpp),
+// the quotient of x is Fma x, high, (Mul x, low); elsewhere it is DivStanding of these.
 #pragma once
 #include "x86/names.hpp"
 
@@ -10,7 +10,7 @@ struct QuotientParts {
   int high = -1, low = -1;
 };
 
-// `make` of an operator and its operands, `number` of a float.
+// `make` returns the result of an operator on operands, `number` a float constant.
 template <class Make, class Number>
 QuotientParts parts_of_divisor(int divisor, const Make& make, const Number& number) {
   static const Name kFnma("Fnma");

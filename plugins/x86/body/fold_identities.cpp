@@ -12,9 +12,9 @@ using snippet::ValueId;
 
 constexpr uint32_t kSignBit = 0x80000000u, kInfinityBits = 0x7F800000u;
 
-// The greatest of x + 3 is the greatest x, and 3: what rises or falls with x, rounded or not, is made of the greatest
-// or the least x alone. Sums and products by finite constants are, of f32: none makes NaN of what is none, so it comes
-// out where it would have.
+// The maximum of x + 3 is the maximum of x, plus 3: a function that is monotone in x, rounded or not, has its maximum
+// at the maximum or the minimum of x. This holds for sums and products of f32 with finite constants. None of these
+// makes NaN from a number, so NaN results as before.
 class FoldIdentities final : public NodeIdentities {
  public:
   explicit FoldIdentities(NewBody& body) : body_(body) {}

@@ -14,8 +14,8 @@ namespace {
 using snippet::BodyNode;
 using snippet::ValueId;
 
-// What is made of one integer, the root, and constants alone, by sums, signs, bounds and choices: a comparison of it
-// with a constant holds for some numbers of the root, and choices by such are known where others are.
+// Expressions of one integer, the root, and constants alone, through sums, signs, bounds and choices. A comparison of
+// such an expression with a constant holds for a set of numbers of the root, and may decide other choices.
 class IntegerIdentities final : public NodeIdentities {
  public:
   explicit IntegerIdentities(NewBody& body) : body_(body) {}
@@ -34,7 +34,7 @@ class IntegerIdentities final : public NodeIdentities {
     ValueId root = -1;
     WholeSet holds;  // of the root
   };
-  // Longer ones are not looked through, nor sets of more stretches: each choice asks for both of its arms.
+  // Limits: longer chains and larger sets are not followed, because each choice is evaluated for both alternatives.
   static constexpr int kSteps = 6;
   static constexpr size_t kStretches = 8;
 
@@ -62,7 +62,7 @@ class IntegerIdentities final : public NodeIdentities {
     const auto found = origins_.find(id);
     return found == origins_.end() ? Origin{id, 0} : found->second;
   }
-  // The operand that `node` is made of beside constants; none: there are others.
+  // The only operand of `node` that is not constant; none: there are several.
   static bool keeps_to_one(Name op) {
     return op == kAdd || op == kSub || op == kNeg || op == kAbs || op == kMax || op == kMin;
   }
@@ -93,7 +93,7 @@ class IntegerIdentities final : public NodeIdentities {
   WholeSet only(ValueId id, uint64_t number, bool below, bool equal, bool above) const {
     return WholeSet(body_.element(id), number, below, equal, above);
   }
-  // Of which numbers of its root value `id` is one of the set.
+  // The numbers of its root for which value `id` is in the set (preimage).
   std::optional<WholeSet> before(ValueId id, const WholeSet& set) const {
     if (set.stretches() > kStretches) return std::nullopt;
     if (origins_.find(id) == origins_.end()) return set;
@@ -126,7 +126,7 @@ class IntegerIdentities final : public NodeIdentities {
   bool has(const WholeSet& set, ValueId of, uint64_t number) const {
     return !set.common(only(of, number, false, true, false)).is_empty();
   }
-  // |least| is least, as it wraps around.
+  // |least| is least, because it wraps around.
   WholeSet before_abs(ValueId id, const WholeSet& set) const {
     const WholeSet positive = only(id, 0, false, true, true);
     return set.common(positive).joined(set.negated().common(positive.others()));
@@ -181,7 +181,7 @@ class IntegerIdentities final : public NodeIdentities {
 
   // ---- Choices ----
 
-  // What `id` is wherever its root is one of the set.
+  // The value of `id` where its root is in the set.
   ValueId where(ValueId id, ValueId root, const WholeSet& set) const {
     for (int i = 0; i < kSteps; ++i) {
       const BodyNode* const made = body_.maker(id);

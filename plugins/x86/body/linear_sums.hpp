@@ -1,4 +1,4 @@
-// Integers as sums: of values times constants, and a constant, modulo a power of two.
+// Integers as linear sums: values times constants plus a constant, modulo a power of two.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace tenon::x86 {
 
-// constant + the sum of each value times its factor, of which so many low bits count.
+// constant + the sum of each value times its factor, modulo 2^bits.
 struct LinearSum {
   static constexpr size_t kMostTerms = 4;
 
@@ -17,13 +17,13 @@ struct LinearSum {
   int bits = 64;
 
   static LinearSum of(snippet::ValueId value, int bits) { return {.terms = {{value, 1}}, .bits = bits}; }
-  // Factors and constant by their low bits, none of more than there are.
+  // Factors and constant reduced to `count` low bits, or fewer if the sum has fewer.
   LinearSum of_bits(int count) const;
   LinearSum times(uint64_t factor) const;
   auto operator<=>(const LinearSum&) const = default;
 };
 
-// As many bits as both have.
+// With the lesser number of bits of both.
 LinearSum sum_of(const LinearSum& a, const LinearSum& b);
 
 }  // namespace tenon::x86

@@ -45,7 +45,7 @@ class Narrower {
   ElementType element(ValueId id) const { return body_.values[index(id)].element; }
   bool is_wide(ValueId id) const { return element(id).bits() == 64; }
 
-  // What is asked of each input; false if anything else is 64 bits wide.
+  // Collects the uses of each input; false if any other value is 64 bits wide.
   bool see() {
     for (const BodyPort& port : body_.inputs) asked_[index(port.value)].is_input = true;
     for (const BodyPort& output : body_.outputs)
@@ -117,7 +117,7 @@ class Narrower {
     return std::move(body_);
   }
 
-  // The number that operand `at` of `node` is, in lanes of another type.
+  // The number of operand `at` of `node`, as a constant in another lane type.
   BodyNode number(BodyNode& node, size_t at, ElementType lane) {
     const int64_t value = *numbers_[index(node.operands[at])];
     const uint32_t bits =

@@ -51,7 +51,8 @@ bool may_be_infinite(const Numbers& x) { return x.low == -kInfinity || x.high ==
 bool has_no_sign(const Numbers& x) { return x.low >= 0 && !is_negative_zero(x.low); }
 bool are_within(const Numbers& x, double low, double high) { return x.low >= low && x.high <= high; }
 
-// Outward to floats, as f32 code may round them, or leave them unrounded in a sum of products. Exact ones stay.
+// Outward to the next floats, since f32 code may round, or leave numbers unrounded in a sum of products. Exact ones
+// stay.
 double below(double x) {
   const auto f = static_cast<float>(x);
   return double{f} == x ? x : double{std::nextafter(f, -std::numeric_limits<float>::infinity())};
@@ -118,18 +119,18 @@ class Walk {
     made.least = least, made.most = most;
     return made;
   }
-  // Of a row without elements it is 0.
+  // The sum of a row without elements is 0.
   Numbers sum_of_row(const BodyNode& node) const {
     constexpr double kMostElements = 0x1p63;
     const Numbers& x = in(node, 0);
     if (x.low < 0) return of_magnitudes(node, kLeast, x.most * kMostElements);
-    // One power of a row, of the greatest, is 1.
+    // At least one power of a row, that of the maximum, is 1.
     constexpr double kPower = 0.5;
     Numbers made = of_magnitudes(node, reaches_1(node.operands[0]) ? kPower : x.least, x.most * kMostElements);
     made.low = -0.0;
     return made;
   }
-  // Is it e^(x - the greatest x of the row)?
+  // Whether it is e^(x - the maximum of x in the row).
   bool reaches_1(ValueId power) const {
     const BodyNode* const made = makers_[index(power)];
     const BodyNode* const less = made && made->op == kExp ? makers_[index(made->operands[0])] : nullptr;
@@ -192,8 +193,8 @@ class Walk {
     return {.low = x, .high = x};
   }
 
-  // Floats to integers are cut off and saturate, NaN is 0; integers to floats are rounded; among integers, what does
-  // not fit wraps around.
+  // Floats to integers truncate and saturate, NaN is 0; integers to floats are rounded; integers that do not fit
+  // another integer type wrap around.
   static Numbers converted(const Numbers& x, ElementType to) {
     if (to == kF32)
       return {.low = static_cast<float>(x.low),
@@ -218,7 +219,7 @@ class Walk {
             .most = std::max(a.most, b.most)};
   }
 
-  // The greater or the less of both. Of zeros it may be either.
+  // The maximum or minimum of both. Of two zeros it may be either.
   static Numbers extreme(const Numbers& a, const Numbers& b, bool greater) {
     Numbers made{.low = greater ? std::max(a.low, b.low) : std::min(a.low, b.low),
                  .high = greater ? std::max(a.high, b.high) : std::min(a.high, b.high)};
@@ -240,7 +241,7 @@ class Walk {
     return made;
   }
 
-  // NaN as the operand is.
+  // NaN exactly where the operand is NaN.
   static Numbers like(const Numbers& x, double low, double high) {
     return {.low = low, .high = high, .only = x.only, .where = x.where};
   }
@@ -265,7 +266,7 @@ class Walk {
     return like(x, low == 0 && !has_no_sign(x) ? -0.0 : low, kRound(x.high));
   }
   static constexpr double kOff = 1e-5;  // what code may be off by
-  // Of what never falls, as it is to both ends of x.
+  // For non-decreasing functions, evaluated at both ends of x.
   template <double (*kFunction)(double)>
   static Numbers rising(const Walk& w, const BodyNode& n) {
     const Numbers& x = w.in(n, 0);
@@ -284,7 +285,8 @@ class Walk {
     return made;
   }
 
-  // What is least and greatest at the ends of both. It is NaN where they are, and elsewhere if it `makes_nan`.
+  // For functions with their extrema at the ends of both ranges. NaN where an operand is, and also elsewhere if
+  // `makes_nan`.
   static Numbers corners(const BodyNode& n, const Numbers& a, const Numbers& b, bool makes_nan, bool unsigned_zero,
                          std::initializer_list<double> ends) {
     Numbers made{.low = below(std::min(ends)), .high = above(std::max(ends))};
@@ -322,7 +324,7 @@ class Walk {
     return made;
   }
 
-  // What has at least the magnitude of value `id`, and if `exactly`, just that: the operand of what makes it; -1: none.
+  // The operand of an operator whose result has at least its magnitude, or exactly its magnitude; -1: none.
   ValueId magnitude_within(ValueId id, bool exactly) const {
     const BodyNode* const made = makers_[index(id)];
     if (!made) return -1;
@@ -335,7 +337,7 @@ class Walk {
         return made->operands[1 - i];
     return -1;
   }
-  // Is x at most as large as `sum`, which is of numbers that are not below 0?
+  // Whether |x| is at most `sum`, a sum of numbers that are not below 0.
   bool is_within_sum(ValueId x, ValueId sum) const {
     const BodyNode* const made = makers_[index(sum)];
     if (!made || made->op != kAdd || in(*made, 0).low < 0 || in(*made, 1).low < 0) return false;
@@ -366,7 +368,7 @@ class Walk {
     return made;
   }
 
-  // Bitwise operators, of integers: numbers of so many bits, beside the sign, have no others set.
+  // For bitwise operators on integers: numbers of so many bits, apart from the sign, have no other bits set.
   static double filled(const Numbers& x) {
     const double magnitude = std::max(x.high, -x.low - 1);
     return magnitude < 1 ? 0 : std::ldexp(1, std::ilogb(magnitude) + 1) - 1;
@@ -375,7 +377,7 @@ class Walk {
     const double most = std::max(filled(a), filled(b));
     return {.low = a.low < 0 || b.low < 0 ? -most - 1 : 0, .high = most};
   }
-  // Whose bits `id` has all, but the other way round, as BitwiseNot makes them or -1 less that; -1: none is known.
+  // The value whose bits are all inverted in `id`, by BitwiseNot or by -1 minus the value; -1: none is known.
   ValueId opposite_of(ValueId id) const {
     const BodyNode* made = makers_[index(id)];
     if (made && made->op == kWrap) {
@@ -392,7 +394,7 @@ class Walk {
   bool are_opposite(const BodyNode& n) const {
     return opposite_of(n.operands[0]) == n.operands[1] || opposite_of(n.operands[1]) == n.operands[0];
   }
-  // What has no sign has none of the other's either, and only bits that are its own.
+  // Without a sign bit the result has no sign bit, and only bits that the operand has.
   static Numbers common_bits(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
     if (w.are_opposite(n)) return {};
@@ -434,7 +436,7 @@ class Walk {
                              {"ClampHigh", clamp<false>}};
     return rules;
   }
-  // What leaves the type wraps around: keep() sees that it does not fit.
+  // Results outside the type wrap around: keep() notices that they do not fit.
   static const Rules& integer_rules() {
     static const Rules rules{{"Add", sum},
                              {"Sub", difference},

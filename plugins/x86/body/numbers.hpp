@@ -1,4 +1,4 @@
-// What is known of the numbers that a body computes, and bodies that compute less by it.
+// Value ranges of the numbers that a body computes, and rewrites that follow from them.
 #pragma once
 #include <limits>
 #include <vector>
@@ -10,14 +10,14 @@ namespace tenon::x86 {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Of an f32 or 32-bit integer value: its numbers lie from `low` to `high`, infinities included, where `low` 0 that is
-// not -0 says that there is no -0. It is NaN only where one of the values `only` is, and wherever one of `where` is:
-// both ascending, and the value itself stands in `only` when nothing better is known. Magnitudes that are not 0 are
-// `least` and more, and finite ones up to `most`; of f32 values alone.
-// Of a condition: it holds exactly where the number of value `of` lies from `low` to `high`. Where `of` is -1 it is one
-// of 0 and 1, as they say.
+// The range of an f32 or 32-bit integer value: its numbers are from `low` to `high`, infinities included; `low` 0 that
+// is not -0 means that there is no -0. It is NaN only where one of the values `only` is, and it is NaN wherever one of
+// the values `where` is. Both lists are ascending; `only` contains the value itself when nothing better is known. For
+// f32 values only: nonzero magnitudes are at least `least`, and finite ones at most `most`.
+// For a condition: it holds exactly where the number of value `of` is from `low` to `high`. Where `of` is -1 it is a
+// constant or unknown: one of 0 and 1, as these say.
 struct Numbers {
-  static constexpr size_t kMostIds = 8;  // of a set; what a longer one would say is given up
+  static constexpr size_t kMostIds = 8;  // size of a set; the information of further ids is dropped
   using Ids = InlineVector<snippet::ValueId, kMostIds>;
   static constexpr double kLeast = 0x1p-149, kMost = std::numeric_limits<float>::max();
   double low = 0, high = 0;
@@ -26,11 +26,11 @@ struct Numbers {
   double least = kLeast, most = kMost;
 };
 
-// Of each value of a verified body; those of other types, and what most reductions make, are any
-// number of their type.
+// For each value of a verified body. Values of other types, and the results of most reductions, are any number of their
+// type.
 std::vector<Numbers> numbers_of(const snippet::Body& body);
 
-// The same results, bit for bit but for which NaN it is, of fewer instructions:
+// The same results, bit for bit except for which NaN it is, with fewer instructions:
 //
 //   Max a, b          ClampLow b, a      a is NaN only where b is: one instruction, which gives b there
 //                     ClampLow a, b      b only where a is, and no two zeros of different signs meet
@@ -40,27 +40,27 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //                     Wrap ConvertInRange x   where it may be NaN, of what 8 or 16 bits hold
 //   ConvertInRange RoundEven x   RoundInRange x
 //   Convert u, to floats; Less u, v ...   with attribute `fits_i32`, where unsigned u and v do
-//   Exp x             with attribute `below_1`, where x is not above 0, as less the greatest of its row
-//   Pow x, c          PowBy x {exponent}, the bits of a constant that is finite and not 0, nor whole where x has a
-//   sign;
-//                     `no_sign` where x is not below 0, `normal` where it is no denormal either
+//   Exp x             with attribute `below_1`, where x is at most 0, as after subtracting the maximum of its row
+//   Pow x, c          PowBy x {exponent}, the bits of a constant that is finite and not 0, and not whole where x may be
+//                     negative; `no_sign` where x is not below 0, `normal` where it is no denormal either
 //   Sqrt x            with attribute `moderate`, where |x| is 2^-100 or more, or 0, infinite or NaN
-//   Div x, s          with attribute `moderate`, where |s| lies from 2^-126 to 2^122, or is 0, infinite or NaN
-//   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where nothing else can come out
-//   And c, d; Or c, d  c, where d says no more
-//   Where c, x, y     x or y, where c is known, as by bits that an integer cannot have; of one that varies over fewer
-//                     dims a Spread
-//   Where c, (Where d, a, b), x    Where c, a, x, where d holds wherever c does; alike where it does not
-//   Where c, (Where d, a, x), x    Where (And c, d), a, x; alike Where c, x, (Where d, x, a) by Or, and by what holds
-//                     where c or d does not, if that is made for fewer elements
+//   Div x, s          with attribute `moderate`, where |s| is from 2^-126 to 2^122, or 0, infinite or NaN
+//   Abs x, ClampLow x, c, Max x, y, Where c, x, x ...   x, where no other result is possible
+//   And c, d; Or c, d  c, where d adds nothing
+//   Where c, x, y     x or y, where c is known, for example from bits that an integer cannot have; a Spread of one that
+//                     varies over fewer dims
+//   Where c, (Where d, a, b), x    Where c, a, x, where c implies d; similarly where c excludes d
+//   Where c, (Where d, a, x), x    Where (And c, d), a, x; similarly Where c, x, (Where d, x, a) with Or, and with the
+//                     negation of c or d, if that is computed for fewer elements
 //   BitwiseAnd x, (BitwiseNot x)   0
-//   what can be but one number   a Spread of a Scalar
-//   Neg (Spread x) ...           Spread (Neg x): what is made of such alone is made for as few elements
-//   Less Sqrt x, c ... Less x, c', where nothing else reads the root of what is not below 0
-//   Less (Convert i), c ... Less i, c', where nothing else reads the floats and they are exact; alike of two integers
+//   a value with a single possible number   a Spread of a Scalar
+//   Neg (Spread x) ...           Spread (Neg x): an expression of such values alone is computed for as few elements
+//   Less Sqrt x, c ... Less x, c', where x is not below 0 and nothing else reads the root
+//   Less (Convert i), c ... Less i, c', where nothing else reads the floats and they are exact; also for two integers
 //
-// what identities.hpp says, and without nodes that nothing reads then. Products that may not lose their rounding, since
-// more than a sum read them, have attribute `rounded` where that may be told no more.
+// It also applies the identities of identities.hpp, and removes nodes that nothing reads any more. Products that must
+// keep their rounding, because more than a sum reads them, get the attribute `rounded` where a later rewrite would hide
+// that.
 snippet::Body with_fewer_checks(const snippet::Body& body);
 
 }  // namespace tenon::x86

@@ -11,7 +11,7 @@ namespace {
 using snippet::BodyNode;
 using snippet::ValueId;
 
-// In which of the three orders of a and b a comparison holds, as orders_of() says.
+// The orders of a and b for which a comparison holds, as in orders_of().
 struct Orders {
   static constexpr unsigned kBelow = 1, kEqual = 2, kAbove = 4, kAll = 7;
   ValueId a = -1, b = -1;
@@ -52,8 +52,8 @@ class OrderIdentities final : public NodeIdentities {
   }
 
  private:
-  // The greater of a and of the less of a and b is a; alike bits and conditions, and what is asked twice. Not of
-  // floats, of which b may be NaN, or two zeros meet: the one that comes out may be the other one's.
+  // Absorption: the maximum of a and of the minimum of a and b is a; the same for bits and conditions, and for repeated
+  // operands. Not for floats: b may be NaN, or zeros of different signs may meet and the other zero may result.
   std::optional<ValueId> absorbed(const BodyNode& node) const {
     static const std::pair<Name, Name> kDuals[] = {
         {kMax, kMin}, {kMin, kMax}, {kAnd, kOr}, {kOr, kAnd}, {"BitwiseAnd", "BitwiseOr"}, {"BitwiseOr", "BitwiseAnd"}};
@@ -72,7 +72,7 @@ class OrderIdentities final : public NodeIdentities {
   }
   bool is_number(ValueId id) const { return body_.maker(id, kScalar) != nullptr; }
 
-  // `node` as `product` with the other sign of its constant, if it has one.
+  // Turns `node` into `product` with the sign of its constant changed, if it has one.
   void negate_factor(BodyNode& node, const BodyNode& product, ValueId of) {
     for (const size_t i : {size_t{0}, size_t{1}}) {
       const BodyNode* const number = body_.maker(product.operands[i], kScalar);
@@ -94,7 +94,7 @@ class OrderIdentities final : public NodeIdentities {
     if (node.op == kNotEqual && body_.element(node.operands[0]).is_float()) return std::nullopt;
     return Orders{node.operands[0], node.operands[1], *found};
   }
-  // a and the greater or the less of a and y are in an order that a and y have, or in none.
+  // A comparison of a with the maximum or minimum of a and y becomes one of a and y, or is always or never true.
   void compare_with_other(BodyNode& node) {
     const auto order = order_of(node);
     if (!order) return;
@@ -125,7 +125,7 @@ class OrderIdentities final : public NodeIdentities {
   void see_order(const BodyNode& node) {
     if (const auto order = order_of(node)) orders_[node.result] = *order;
   }
-  // Comparisons of the same two integers as one.
+  // Two comparisons of the same two integers become one.
   void join(BodyNode& node) {
     const auto left = orders_.find(node.operands[0]), right = orders_.find(node.operands[1]);
     if (left == orders_.end() || right == orders_.end() || !body_.is_int(left->second.a)) return;
@@ -160,8 +160,8 @@ class OrderIdentities final : public NodeIdentities {
     if (order.a != node.operands[1] || order.b != node.operands[2]) return std::nullopt;
     return order.set & Orders::kEqual && !equal_are_alike(order) ? std::nullopt : extreme(node, order);
   }
-  // What is chosen where the operands of the condition are in an order of `set`: of their greater or less the one that
-  // it is.
+  // In an alternative that is chosen where the operands of the condition are in an order of `set`: replaces their
+  // maximum or minimum by the operand that it then is.
   void take_extreme_as_known(BodyNode& node, size_t i, unsigned set) const {
     const Orders& order = orders_.at(node.operands[0]);
     const BodyNode* const made = body_.maker(node.operands[i]);
@@ -173,7 +173,7 @@ class OrderIdentities final : public NodeIdentities {
     const ValueId known = (made->op == kMax) == above ? order.a : order.b;
     if (body_.vary_as({node.operands[0], known, node.operands[3 - i]}, node.result)) node.operands[i] = known;
   }
-  // Are a and b the same bits where they are equal? Of zeros there are two.
+  // Whether a and b have the same bits where they are equal; zeros have two representations.
   bool equal_are_alike(const Orders& order) const {
     const auto is_not_zero = [&](ValueId id) {
       const BodyNode* const number = body_.maker(id, kScalar);
@@ -182,7 +182,7 @@ class OrderIdentities final : public NodeIdentities {
     };
     return body_.is_int(order.a) || is_not_zero(order.a) || is_not_zero(order.b);
   }
-  // a where the order holds, else b.
+  // The choice of a where the order holds, else b.
   std::optional<ValueId> extreme(BodyNode& node, const Orders& order) {
     const unsigned apart = order.set & ~Orders::kEqual;
     if (apart == 0) return body_.element(order.a).is_int() ? std::optional(order.b) : std::nullopt;

@@ -35,7 +35,7 @@ class Scaler {
   }
 
  private:
-  // What becomes of a node.
+  // How a node is rewritten.
   enum class Plan : uint8_t { as_it_is, power, sum, scaled_sum, reciprocal, product, quotient };
 
   static size_t index(ValueId id) { return static_cast<size_t>(id); }
@@ -51,7 +51,7 @@ class Scaler {
     return scalar && *scalar->attributes.find(kBits)->get_if<int64_t>() == int64_t{std::bit_cast<uint32_t>(number)};
   }
 
-  // A power of x less the greatest of its row: at least one of the row is 1, or not a number.
+  // A power of x minus the maximum of its row: at least one in the row is 1, or NaN.
   bool is_below_greatest(const BodyNode& node) const {
     if (node.op != kExp || !node.attributes.has("below_1") || is_output(node.result)) return false;
     const BodyNode* difference = maker(node.operands[0], kSub);
@@ -59,7 +59,7 @@ class Scaler {
     return greatest && greatest->operands[0] == difference->operands[0];
   }
 
-  // The sum of it, if all else that reads it is divided by that.
+  // The sum of the power, if all its other readers divide by that sum.
   const BodyNode* sum_of(const BodyNode& power) const {
     const auto& users = users_[index(power.result)];
     const auto is_sum = [&](size_t user) { return body_.nodes[user].op == kReduceSum; };
@@ -75,7 +75,7 @@ class Scaler {
   bool is_quotient(const BodyNode& node, ValueId power, ValueId sum) const {
     return node.op == kDiv && node.operands[0] == power && node.operands[1] == sum;
   }
-  // By a reciprocal that such products alone read.
+  // A product with the reciprocal, which only such products read.
   bool is_product(const BodyNode& node, ValueId power, ValueId sum) const {
     if (node.op != kMul || node.operands[0] == node.operands[1]) return false;
     const ValueId other = node.operands[node.operands[0] == power ? 1 : 0];

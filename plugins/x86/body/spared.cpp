@@ -1,4 +1,4 @@
-// Extrema that need not pass NaN on, since no output misses it.
+// Maxima and minima that need not propagate NaN, because no output depends on it.
 #include "x86/body/spared.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using snippet::BodyNode;
 using snippet::DimSet;
 using snippet::ValueId;
 
-// NaN of any operand is NaN of the result.
+// Whether a NaN operand makes the result NaN.
 bool passes_nan_on(Name op) {
   static const std::unordered_set<Name> kAll{
       "Add",  "Sub",  "Mul",   "Div",  "Neg",   "Abs",   "Sqrt",     "Floor", "Ceil",  "Trunc", "RoundEven", "Max",
@@ -25,7 +25,7 @@ bool passes_nan_on(Name op) {
   return kAll.contains(op);
 }
 
-// How nodes pass NaN on, and who reads what they make.
+// How nodes propagate NaN, and who reads their results.
 class Passing {
  public:
   enum class By : uint8_t { nobody, any, first, choice, fold };
@@ -76,8 +76,8 @@ class Passing {
   std::vector<char> is_output_, reaches_output_;
 };
 
-// What comes of NaN of one value, the cause. Kept from one question to the next, so that those of a body take time in
-// proportion to it where what is asked about is near the cause, or near what else is NaN.
+// The values that are NaN because one value, the cause, is NaN. Kept between queries, so that all queries of a body
+// take linear time if what they ask about is close to the cause, or close to other values that are NaN.
 class Spread {
  public:
   Spread(const Passing& passing, ValueId cause)
@@ -89,8 +89,8 @@ class Spread {
     last_reader_ = passing.last_reader(cause);
   }
 
-  // Is every output NaN wherever the cause is, when node `without` does not pass it on, or does none depend on the
-  // node? Nodes come in their order; those before have not changed since.
+  // Whether every output is NaN wherever the cause is, when node `without` does not propagate it, or no output depends
+  // on the node. Queries must come in node order, and earlier nodes must not have changed since.
   bool misses_nothing(size_t without) {
     while (first_ + made_.size() < without) see(first_ + made_.size());
     const size_t known = made_.size();
@@ -136,7 +136,7 @@ class Spread {
     if (made) last_reader_ = std::max(last_reader_, passing_.last_reader(body().nodes[i].result));
   }
 
-  // What depends on the node, and is no NaN by other ways, must not get to an output.
+  // Values that depend on the node, and are not NaN in other ways, must not reach an output.
   bool is_made_up_for(size_t without) {
     std::vector<char> open;  // by nodes from `without` on: as what their results would have to be NaN
     int last_open = -1;      // the last node that reads one
@@ -197,7 +197,7 @@ class Sparer {
   static bool is_fold(const BodyNode& node) { return node.op == kReduceMax || node.op == kReduceMin; }
   const Numbers& numbers(ValueId id) const { return numbers_[static_cast<size_t>(id)]; }
 
-  // Does no output miss NaN of x when the node does not pass it on?
+  // Whether no output loses the NaN of x when the node does not propagate it.
   bool is_spared(size_t node, ValueId x) {
     const auto spares = [&](ValueId cause) {
       return spreads_.try_emplace(cause, passing_, cause).first->second.misses_nothing(node);
@@ -205,7 +205,7 @@ class Sparer {
     return numbers(x).only.empty() || spares(x) || std::ranges::all_of(numbers(x).only, spares);
   }
 
-  // The machine gives the second of two operands where either is NaN, or both are zeros.
+  // The machine returns the second operand where either is NaN, or both are zeros.
   void order(size_t i) {
     BodyNode& node = body_.nodes[i];
     const ValueId a = node.operands[0], b = node.operands[1];
@@ -225,7 +225,7 @@ class Sparer {
     else if (node.op == kReduceMax && is_magnitude(node.operands[0]))
       node.attributes.set("magnitudes", 1);
   }
-  // The greatest and the least of one row have their NaN from its greatest magnitude.
+  // The maximum and the minimum of one row get their NaN from its maximum magnitude.
   void join_folds() {
     for (size_t i = 0; i < body_.nodes.size(); ++i) {
       if (!passes_nan_on_by_itself(body_.nodes[i])) continue;
@@ -241,7 +241,7 @@ class Sparer {
     return is_fold(node) && !node.attributes.has("numbers") && !node.attributes.has("magnitudes") &&
            body_.values[index(node.result)].element == kF32;
   }
-  // Of the folds of what node `first` folds. Gives the place behind which others may come.
+  // For the reductions of the operand of node `first`. Returns the position after which further ones may follow.
   size_t take_nan_from_magnitude(size_t first) {
     const ValueId x = body_.nodes[first].operands[0];
     const snippet::BodyValue row = body_.values[index(body_.nodes[first].result)];

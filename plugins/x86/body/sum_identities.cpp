@@ -78,7 +78,7 @@ class SumIdentities final : public NodeIdentities {
     sums_[index(node.result)] = std::move(made);
   }
 
-  // Gives the value that it is, or leaves `node` as one of fewer operators.
+  // Returns an existing value that it equals, or turns `node` into one of fewer operators.
   std::optional<ValueId> as_sum(BodyNode& node) {
     if (node.op == kWrap) return as_wrapped_sum(node);
     see_sum(node);
@@ -130,7 +130,7 @@ class SumIdentities final : public NodeIdentities {
     remember(node.result, low);
     return std::nullopt;
   }
-  // Is it made by one of the operators of sums, or is it a Wrap of such?
+  // Whether it is computed by an operator of sums, or is a Wrap of such.
   bool is_sum(ValueId id) const {
     const BodyNode* const made = maker_of_sum(id);
     return made && sums(made->op);
@@ -145,7 +145,7 @@ class SumIdentities final : public NodeIdentities {
     return std::ranges::find(kSums, op) != std::end(kSums);
   }
 
-  // Values that are sums, by what they are sums of.
+  // Records values that are sums, by the sum.
   void remember(ValueId id, const LinearSum& sum) {
     for (const auto& term : sum.terms) {
       std::vector<ValueId>& found = with_term_[term.first];
@@ -154,7 +154,7 @@ class SumIdentities final : public NodeIdentities {
     }
   }
 
-  // `node` as one operator, that makes `sum` of values that are there, or of one and a constant.
+  // Turns `node` into one operator that computes `sum` from existing values, or from one and a constant.
   bool write(BodyNode& node, const LinearSum& sum, LinearSum Sums::*which) {
     if (sum.terms.size() == 1 && write_one(node, sum.terms[0].first, sum.terms[0].second, sum)) return true;
     if (sum.terms.size() == 2 && sum.constant == 0 &&
@@ -173,7 +173,7 @@ class SumIdentities final : public NodeIdentities {
   static bool is_less_1(uint64_t factor, int bits) {
     return factor == LinearSum{.constant = ~uint64_t{0}}.of_bits(bits).constant;
   }
-  // The number of so many bits, as far from 0 as need be.
+  // The number of so many bits, sign-extended.
   static uint64_t with_sign(uint64_t number, int bits) {
     return static_cast<uint64_t>(static_cast<int64_t>(number << (64 - bits)) >> (64 - bits));
   }
@@ -187,7 +187,7 @@ class SumIdentities final : public NodeIdentities {
     }
     return sum.constant == 0 && multiplies(node) && NewBody::set(node, kMul, {x, number(factor)});
   }
-  // Is there a product already?
+  // Whether a multiplication is already needed.
   bool multiplies(const BodyNode& node) const {
     return node.op == kMul || std::ranges::any_of(node.operands, [&](ValueId id) {
              const BodyNode* const made = maker_of_sum(id);

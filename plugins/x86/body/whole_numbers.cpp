@@ -22,8 +22,8 @@ bool is_whole_number(const BodyNode& scalar) {
   return std::trunc(number) == number;
 }
 
-// Of floats without a fraction, infinities and NaN. Sums and products of such have none: what is rounded is 2^24 and
-// more.
+// Floats without a fraction, infinities and NaN. Their sums and products have no fraction either: results that are
+// rounded have a magnitude of 2^24 and more.
 class WholeNumbers final : public NodeIdentities {
  public:
   explicit WholeNumbers(NewBody& body) : body_(body) {}
@@ -36,7 +36,7 @@ class WholeNumbers final : public NodeIdentities {
   }
 
  private:
-  // Scalars that other identities make are not seen here.
+  // Scalars made by other identities are not recognised.
   bool is_whole(ValueId id) const {
     if (NewBody::index(id) < whole_.size() && whole_[NewBody::index(id)]) return true;
     const BodyNode* const scalar = body_.element(id) == kF32 ? body_.maker(id, kScalar) : nullptr;

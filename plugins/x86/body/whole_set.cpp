@@ -57,7 +57,7 @@ WholeSet WholeSet::common(const WholeSet& other) const {
   return out;
 }
 
-// A stretch that goes past the last number goes on at the first.
+// An interval that exceeds the greatest number wraps around to the least.
 WholeSet WholeSet::of(std::vector<Stretch> stretches) const {
   std::vector<Stretch> whole;
   for (const Stretch& one : stretches) {

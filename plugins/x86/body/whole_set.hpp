@@ -1,4 +1,4 @@
-// The integers of a type for which a condition holds, as long as there are few stretches of them.
+// The set of integers of a type for which a condition holds, as a small number of intervals.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,13 +11,13 @@ namespace tenon::x86 {
 
 class WholeSet {
  public:
-  // Those below the number of so many bits, it, and those above it.
+  // With these flags: the integers below the number with the bits `bits`, that number, and the integers above it.
   WholeSet(ElementType type, uint64_t bits, bool below, bool equal, bool above);
 
   WholeSet common(const WholeSet& other) const;
   WholeSet joined(const WholeSet& other) const { return others().common(other.others()).others(); }
   WholeSet others() const;
-  // Its numbers as -x, x - y and x + y, modulo 2^bits.
+  // The set of -x, x - y and x + y for its numbers x, modulo 2^bits.
   WholeSet negated() const;
   WholeSet less(uint64_t y) const { return more(uint64_t{0} - y); }
   WholeSet more(uint64_t y) const;
@@ -25,7 +25,7 @@ class WholeSet {
   size_t stretches() const { return stretches_.size(); }
   bool operator==(const WholeSet& other) const { return stretches_ == other.stretches_; }
 
-  // x is of the set where `op` holds of x and the number of so many bits; without a number, of x and x.
+  // The comparison that holds exactly for the set: `op` of x and a number, given by its bits; without one, of x and x.
   struct Comparison {
     Name op;
     std::optional<uint64_t> number = std::nullopt;
@@ -33,13 +33,13 @@ class WholeSet {
   std::optional<Comparison> as_comparison() const;
 
  private:
-  // As i64 has them in the same order: those of u64 less 2^63.
+  // As i64 in the same order: for u64, minus 2^63.
   struct Stretch {
     int64_t first, last;
     bool operator==(const Stretch&) const = default;
   };
 
-  explicit WholeSet(ElementType type);  // none
+  explicit WholeSet(ElementType type);  // the empty set
   int64_t number_of(uint64_t bits) const;
   uint64_t bits_of(int64_t number) const;
   void add(const Stretch& next);
@@ -47,7 +47,7 @@ class WholeSet {
 
   ElementType type_;
   Stretch all_;
-  std::vector<Stretch> stretches_;  // ascending, others between
+  std::vector<Stretch> stretches_;  // ascending, with other numbers between them
 };
 
 }  // namespace tenon::x86

@@ -1,4 +1,5 @@
-// Which registers hold one value in all lanes, and the operators that are cheaper on these.
+// Uniform registers (the same value in all lanes), and the operators that are cheaper on them: a quotient or root of a
+// uniform value is computed in 128 bits and broadcast (DivAlike, SqrtAlike).
 #include <algorithm>
 
 #include "x86/names.hpp"
@@ -27,17 +28,17 @@ bool reads_first_lane(const Instruction& one) {
   return is_narrow(one) || (one.op == kStore && one.touched == codegen::Lanes::one);
 }
 
-// Of operands' first lanes alone comes the first lane of the result.
+// Whether the first lane of the result depends only on the first lanes of the operands.
 bool goes_lane_by_lane(const Instruction& one) {
   static const Name kOperators[] = {Name("Add"), Name("Sub"),  Name("Mul"),      Name("Neg"),      Name("Fma"),
                                     Name("Fms"), Name("Fnma"), Name("ClampLow"), Name("ClampHigh")};
   return !one.memory && std::ranges::find(kOperators, one.op) != std::end(kOperators);
 }
 
-// Of folds, quotients and roots what only further ones are made of, or what is stored as one element: the broadcasts
-// between them are left out.
+// Where only lane 0 of a reduction, quotient or root is read, by a further one of these or by a store of one element,
+// the broadcast is omitted (attribute `first_lane`).
 void leave_in_first_lane(LinearKernel& kernel, const Uses& uses) {
-  std::vector<char> first_lane(kernel.body.size(), 0);  // no other lane of its result is wanted
+  std::vector<char> first_lane(kernel.body.size(), 0);  // whether only lane 0 of its result is read
   for (size_t i = kernel.body.size(); i-- > 0;) {
     Instruction& one = kernel.body[i];
     const bool spreads = is_narrow(one) || one.op == kFoldLanes;

@@ -1,6 +1,6 @@
-// Blocks of columns beyond the caches: how many columns, and what is fetched. The first sweep over a block waits for
-// memory, the later ones for arithmetic: while the second runs, the next block's lines are fetched; where there is none
-// that reads them, while the first does.
+// Blocks of columns beyond the caches: how many columns a block has, and what is prefetched. The first sweep over a
+// block waits for memory, the later ones for arithmetic. While the second sweep runs, the lines of the next block are
+// prefetched; where no second sweep reads them, while the first one runs.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -46,7 +46,7 @@ class BlockFetcher {
     stretches_.clear();
   }
 
-  // Is there a next block? What follows the loop over blocks is the last.
+  // Whether there is a next block: the code after the loop over blocks is for the last one.
   bool goes_on() const {
     const auto is_of_blocks = [&](LoopId id) { return of(id).dim == kernel_.blocks.count(); };
     return !kernel_.blocks.inside || std::ranges::any_of(open_, is_of_blocks);
@@ -57,12 +57,12 @@ class BlockFetcher {
         rows.shifts, [&](const Loop::Shift& shift) { return ports_[static_cast<size_t>(shift.pointer)] == port; });
   }
 
-  // A load of what an earlier sweep has read.
+  // A load of data that an earlier sweep has read.
   void see(const Instruction& one) {
     const int port = ports_[static_cast<size_t>(one.memory->base)];
     if (port < 0 || one.touched != Lanes::full || !reads_memory(one)) return;
     const LoopId sweep = open_[open_.size() - 2];
-    if (!moves(of(sweep), port)) return;  // what is the same for all rows stays near
+    if (!moves(of(sweep), port)) return;  // data shared by all rows stay in a near cache
     std::vector<LoopId>& sweeps = sweeps_[port];
     if (sweeps.empty() || sweeps.back() != sweep) sweeps.push_back(sweep);
     if (const auto at = fetching_.find(port); at != fetching_.end() && sweeps.size() == at->second)
@@ -81,14 +81,14 @@ class BlockFetcher {
   LinearKernel& kernel_;
   const std::vector<int> ports_;
   std::vector<LoopId> open_;
-  bool in_rows_ = false;                       // the innermost loop walks several rows of columns
+  bool in_rows_ = false;                       // the innermost loop traverses several rows of columns
   RegisterId counter_ = -1;                    // of it
-  Stretches stretches_;                        // what it touches that is to be fetched for the next block
-  std::map<int, std::vector<LoopId>> sweeps_;  // of tensors: the loops over rows that read them, so far
-  std::map<int, size_t> fetching_;             // and which of these fetches, from 1
+  Stretches stretches_;                        // its accesses that are to be prefetched for the next block
+  std::map<int, std::vector<LoopId>> sweeps_;  // the loops over rows that read each tensor, so far
+  std::map<int, size_t> fetching_;             // the number of the sweep that prefetches, from 1
 };
 
-// Blocks whose rows are read once: the rows two iterations on are fetched, by pointers of their own.
+// For blocks whose rows are read once: prefetches the rows of two iterations later, through pointers of their own.
 class RowsAheadFetcher {
  public:
   explicit RowsAheadFetcher(LinearKernel& kernel) : kernel_(kernel), ports_(ports_of(kernel)) {
@@ -126,7 +126,7 @@ class RowsAheadFetcher {
       stretches_.add(kernel_, one);
   }
 
-  // By what the loop over rows moves pointers into `port`; -1: not at all.
+  // The param by which the loop over rows advances pointers into `port`; -1: it does not.
   snippet::ParamId step_of(int port) const {
     const auto moves = [&](const Loop::Shift& shift) { return ports_[static_cast<size_t>(shift.pointer)] == port; };
     const auto found = std::ranges::find_if(rows_->shifts, moves);
@@ -150,18 +150,18 @@ class RowsAheadFetcher {
   LinearKernel& kernel_;
   const std::vector<int> ports_;
   std::set<int> written_;
-  const Loop *rows_ = nullptr, *vector_ = nullptr;  // over several rows, and the one in it
+  const Loop *rows_ = nullptr, *vector_ = nullptr;  // the loop over several rows, and the vector loop in it
   size_t at_ = 0;                                   // where the latter begins
-  Stretches stretches_;                             // what it reads of tensors
+  Stretches stretches_;                             // its reads of tensors
 };
 
 }  // namespace
 
-// Blocks that follow one another in the kernel: as the options say. Of rows that are walked again: 512 columns, or 256,
-// as long as all of their rows take half of the cache. Else, and of rows that are walked once, so many that the scratch
-// rows take a sixteenth of it; where each row has scratch memory of its own, as few as a tile has. What is read once
-// and stored a block behind leaves half of the last-level cache to others; fewer than 256 columns take longer than
-// reading again.
+// Sets the block sizes of the options. For blocks that are sequential in the kernel and rows that are read again: 512
+// columns, or 256, as long as all of their rows take half of the cache. Otherwise, and for rows that are read once, as
+// many columns as scratch rows of a sixteenth of the cache hold; where each row has scratch memory of its own, as few
+// as a tile has. What is read once and stored one block behind leaves half of the last-level cache to others; with
+// fewer than 256 columns it is slower than reading again.
 void size_blocks(LinearKernel& kernel, const PassOptions& options) {
   const int64_t cache_bytes = options.block_cache_bytes, last_cache_bytes = options.last_cache_bytes;
   constexpr int64_t kMost = 512, kLeast = 256;

@@ -1,4 +1,5 @@
-// Bundles: what four vectors side by side have done to them alike, where they could go as one vector of bytes.
+// Bundles: groups of four instructions that do the same to four adjacent vectors, and could be one on a vector of
+// bytes.
 #pragma once
 #include <optional>
 #include <vector>
@@ -7,18 +8,17 @@
 
 namespace tenon::x86 {
 
-// Four instructions that stand one behind the other and do the same to four vectors which lie side by side. Each
-// operand is one vector, alike in all lanes, or the four results of another bundle of the same stretch of code, in
-// order.
+// Four consecutive instructions that do the same to four adjacent vectors. Each operand is one uniform vector, or the
+// four results of another bundle in the same straight-line stretch of code, in order.
 struct Bundle {
   static constexpr int kParts = 4;
-  size_t first = 0;           // of the four, in the kernel's body
-  std::vector<int> operands;  // the bundle that makes each; -1: one vector for all four
+  size_t first = 0;           // position of the first of the four in the kernel's body
+  std::vector<int> operands;  // the bundle that computes each operand; -1: one vector for all four
   std::vector<int> readers;   // bundles, each once
-  bool read_apart = false;    // by an instruction of no bundle, too
+  bool read_apart = false;    // also read by an instruction outside all bundles
 };
 
-// Of a kernel that stays as it is meanwhile. Takes time in proportion to its instructions.
+// The bundles of a kernel, which must not change meanwhile. Time: linear in its instructions.
 class Bundles {
  public:
   Bundles(const LinearKernel& kernel, const Uses& uses);
@@ -41,8 +41,8 @@ class Bundles {
   const Uses& uses_;
   const Alike alike_;
   std::vector<Bundle> bundles_;
-  std::vector<int> bundle_of_;  // that a register is a result of; -1: of none
-  int first_here_ = 0;          // bundle of the stretch of code that is looked at
+  std::vector<int> bundle_of_;  // the bundle that computes each register; -1: none
+  int first_here_ = 0;          // first bundle of the current stretch of code
 };
 
 }  // namespace tenon::x86

@@ -5,15 +5,15 @@
 namespace tenon::x86 {
 namespace {
 
-constexpr int kOfProduct = 4;    // instructions
-constexpr int kMostDoubled = 2;  // bits by which sums of a value with itself shift; one instruction each
+constexpr int kOfProduct = 4;    // instructions of a product
+constexpr int kMostDoubled = 2;  // shifts of at most so many bits are done by adding a value to itself, once a bit
 
-// x 2^high, or that and x 2^low together.
+// The factor 2^high, or 2^high combined with 2^low.
 struct Factor {
   int high = 0, low = -1;                // low -1: none
-  bool minus = false, negative = false;  // 2^high - 2^low; all of it
+  bool minus = false, negative = false;  // 2^high - 2^low; the negated whole
 
-  // Is x 2^high made of x 2^low?
+  // Whether x 2^high is computed from x 2^low.
   bool doubles_low() const { return low > 0 && high - low <= kMostDoubled; }
   int instructions() const {
     const auto shift = [](int bits) { return bits > kMostDoubled ? 2 : bits; };

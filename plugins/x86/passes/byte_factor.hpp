@@ -1,4 +1,4 @@
-// Products of lanes of bytes by constants, of which the machine has none.
+// Products of byte lanes by constants; the machine has no byte multiplication.
 #pragma once
 #include <optional>
 
@@ -6,8 +6,8 @@
 
 namespace tenon::x86 {
 
-// Adds to `made` what makes a vector of bytes `x` times `constant`, modulo 256, of sums, differences and shifts, where
-// that takes fewer instructions than a product; its register, or nothing. `label` as of Instruction.
+// Appends to `made` sums, differences and shifts that multiply a vector of bytes `x` by `constant`, modulo 256, if that
+// takes fewer instructions than a product. Returns the register of the result, or nothing. `label` as in Instruction.
 std::optional<RegisterId> multiply_bytes(LinearKernel& kernel, RegisterId x, int32_t constant, int label,
                                          std::vector<Instruction>& made);
 

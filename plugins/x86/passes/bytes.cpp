@@ -1,18 +1,21 @@
-// Arithmetic of bytes. Lanes of narrow integers have 32 bits: four vectors of them, side by side, go as one vector of
-// bytes where nothing but their low bytes counts, or where they are known to be bytes.
+// Arithmetic in byte lanes. Narrow integers have lanes of 32 bits. Four adjacent vectors of them are packed into one
+// vector of bytes where only their low bytes matter, or where they are known to be bytes.
 //
 //   %1..%4 = Load u8 [...], [... + 16] ...      %1 = LoadBytes [...]
 //   %5..%8 = Add %1..%4, %0                     %5 = AddBytes %1, %9         %9 = SpreadByte %0, before the loop
 //   Store u8 [...], %5 ...                      StoreBytes [...], %5
 //
-// Floats that are clamped to the range of a byte and converted are packed by instructions that saturate:
+// Floats that are clamped to the range of a byte and then converted are packed by saturating instructions:
 //
 //   %5..%8 = ClampLow %1..%4, 0
 //   %9..%12 = ClampHigh %5..%8, 255             %9..%12 = ClampHigh %1..%4, 255
 //   %13..%16 = ConvertInRange %9..%12           %13..%16 = ConvertInRange %9..%12
 //                                               %17 = PackBytes %13, %14, %15, %16 {u8 = 1}
 //
-// Bytes are chosen by what other lanes are compared to, too: PackMask makes booleans of bytes of theirs.
+// A choice between bytes may depend on a comparison in other lanes: PackMask packs its booleans into byte masks.
+//
+// Right because: low bytes of modular operators depend only on low bytes (is_modular), and lanes known to be bytes
+// are represented exactly. Pays where packing and unpacking at the borders take fewer instructions than are saved.
 #include <bit>
 #include <map>
 #include <optional>
@@ -81,13 +84,13 @@ class Joiner {
   const Bundle& bundle(size_t b) const { return bundles_.all()[b]; }
   const Instruction& at(size_t b, int part = 0) const { return bundles_.at(bundle(b), part); }
   bool is_store(size_t b) const { return at(b).op == kStore; }
-  // The bundle that makes an operand; none: it is alike in all lanes.
+  // The bundle that computes an operand; none: the operand is uniform.
   std::optional<size_t> maker(size_t b, size_t i) const {
     const int made_by = bundle(b).operands[i];
     return made_by < 0 ? std::nullopt : std::optional(static_cast<size_t>(made_by));
   }
 
-  // ---- What may be bytes ----
+  // ---- What may be computed in bytes ----
 
   std::optional<int32_t> constant_of(RegisterId id) const {
     const auto made = uses_.maker(id);
@@ -95,7 +98,7 @@ class Joiner {
     return static_cast<int32_t>(*kernel_.body[*made].attributes.find("bits")->get_if<int64_t>());
   }
 
-  // What is alike in all lanes: is it a value of this type? What is made in more steps is not looked for.
+  // Whether a uniform register holds a value of this type. Longer chains of instructions are not followed.
   bool uniform_is(RegisterId id, ElementType type, int steps = 4) const {
     static const Name kBroadcast("BroadcastLoad");
     const auto made = uses_.maker(id);
@@ -112,7 +115,7 @@ class Joiner {
     return type == kU8 ? bits >= 0 && bits <= 255 : bits >= -128 && bits <= 127;
   }
 
-  // The type that all operands from `first` on are values of.
+  // The type that all operands from `first` on are values of, if there is one.
   std::optional<ElementType> common(size_t b, size_t first) const {
     std::optional<ElementType> type;
     for (size_t i = first; i < at(b).in.size(); ++i) {
@@ -121,7 +124,7 @@ class Joiner {
       if (!exact_[*other] || (type && *type != *exact_[*other])) return std::nullopt;
       type = exact_[*other];
     }
-    // What is alike in all lanes alone is taken for what its lanes are: numbers of the type have one sign or none.
+    // A uniform register is interpreted as its lane type: numbers of the type all have a sign or none has.
     if (!type && !has_32_bits(kernel_, at(b).in[first])) return std::nullopt;
     if (!type) type = element_of(kernel_, at(b).in[first]).is_signed_int() ? kI8 : kU8;
     for (size_t i = first; i < at(b).in.size(); ++i)
@@ -129,7 +132,7 @@ class Joiner {
     return type;
   }
 
-  // The type that all lanes are values of, by those of bundles before.
+  // The type that all lanes are values of, derived from earlier bundles.
   std::optional<ElementType> exact_of(size_t b) const {
     const Instruction& one = at(b);
     if (one.out.empty() || !has_32_bits(kernel_, one.out[0])) return std::nullopt;
@@ -162,8 +165,9 @@ class Joiner {
     return (is_modular(one.op) || is_renaming(kernel_, one) || one.op == kWhere) && (exact_[b] || low_byte_counts(b));
   }
 
-  // Booleans stay among bytes, but for those that are alike in all lanes: what reads or makes one that does not is none
-  // of them, and then those beside it. Where packs_masks_ is set, choices may read others. Gives what is gained.
+  // Drops bundles that cannot be bytes. A boolean that is read or made by an instruction outside cannot be a byte mask,
+  // unless it is uniform, and then its neighbours cannot be bytes either. With packs_masks_, choices may read other
+  // booleans. Returns what is gained.
   int drop_unsuited() {
     std::vector<size_t> open;
     for (size_t b = 0; b < bytes_.size(); ++b) open.push_back(b);
@@ -188,21 +192,21 @@ class Joiner {
     return one.out.empty() || !element_of(kernel_, one.out[0]).is_bool() || !read_elsewhere(b);
   }
 
-  // By an instruction that is not of a bundle of bytes.
+  // Whether an instruction reads it that is not in a bundle of bytes.
   bool read_elsewhere(size_t b) const {
     return bundle(b).read_apart ||
            std::ranges::any_of(bundle(b).readers, [&](int reader) { return !bytes_[static_cast<size_t>(reader)]; });
   }
 
-  // ---- Floats that become bytes ----
+  // ---- Floats that are converted to bytes ----
 
   struct Clamped {
     size_t low = 0, high = 0;  // ClampLow and ClampHigh
-    ElementType type;          // kU8 or kI8, which holds all of what is between them
-    bool from_least = false;   // of the type
+    ElementType type;          // kU8 or kI8, which contains the whole range
+    bool from_least = false;   // the range begins at the least value of the type
     bool is_number = false;    // never NaN
   };
-  // What is converted to integers.
+  // The clamps before a conversion to integers, if there are any.
   std::optional<Clamped> clamped(size_t b) const {
     static const Name kInRange("ConvertInRange"), kToNearest("RoundInRange"), kLow("ClampLow"), kHigh("ClampHigh");
     if (at(b).op != kInRange && at(b).op != kToNearest) return std::nullopt;
@@ -221,12 +225,12 @@ class Joiner {
     return std::nullopt;
   }
   bool is_for_one(size_t b) const { return bundle(b).readers.size() == 1 && !bundle(b).read_apart; }
-  // Packing has the lower bound by itself. Of i8 the machine makes it of NaN, too.
+  // Packing enforces the lower bound by saturation. For i8 the machine gives that bound for NaN, too.
   bool needs_no_low(size_t b, const Clamped& by) const {
     return by.from_least && (by.type == kU8 || by.is_number) && !read_elsewhere(b) && is_for_one(by.high);
   }
 
-  // ---- Is it worth it? Instructions, as the machine counts them ----
+  // ---- Whether it pays: instructions of the machine ----
 
   int gain_of(const Instruction& one) const {
     // A table of lanes of 32 bits takes about as long for one vector as one of bytes.
@@ -255,7 +259,7 @@ class Joiner {
     return gained;
   }
 
-  // Less those that it makes superfluous.
+  // Minus the instructions that packing makes superfluous.
   int pack_instructions(size_t b) const {
     constexpr int kAny = 9, kSaturating = 5, kMasked = 7;
     if (element_of(kernel_, at(b).out[0]).is_bool()) return isa_ == Isa::avx512 ? 3 : kSaturating;
@@ -267,7 +271,7 @@ class Joiner {
 
   // ---- The code ----
 
-  // The kernel's body stays as it is until all is made, since bundles are places in it.
+  // The kernel's body must not change until everything is written, because bundles are positions in it.
   void rewrite() {
     std::vector<Instruction> made;
     size_t next = 0;
@@ -342,7 +346,7 @@ class Joiner {
     made.push_back(std::move(one));
   }
 
-  // The machine has products of 16 bits alone: by some constants sums take less.
+  // The machine has only 16-bit products; for some constants, sums take fewer instructions.
   void write_product(size_t b, std::vector<Instruction>& made) {
     Instruction one = at(b);
     const size_t factor = maker(b, 0) ? 1 : 0;
@@ -377,13 +381,13 @@ class Joiner {
   const Uses uses_;
   const LowBits demand_;
   const Bundles bundles_;
-  // Of each bundle: the type that its lanes are values of, if it is of bytes, and the vector of bytes it makes.
+  // For each bundle of bytes: the type that its lanes are values of, and the vector of bytes that it computes.
   std::vector<std::optional<ElementType>> exact_;
   std::vector<char> bytes_;
   bool packs_masks_ = false;
   std::vector<RegisterId> made_;
   std::map<RegisterId, RegisterId> spread_;
-  std::map<RegisterId, RegisterId> unbounded_;  // results of ClampHigh, and what they are of without a ClampLow
+  std::map<RegisterId, RegisterId> unbounded_;  // results of ClampHigh, and their values without the ClampLow
 };
 
 }  // namespace

@@ -1,21 +1,22 @@
-// Comparisons that wait for others (avx512): one that is only an operand of And compares where the other one holds, and
-// And is none. Or, where it only chooses, is And of the opposites, and the choice the other way round.
+// Cheaper conditions. On avx512, a comparison whose only reader is an And becomes a masked comparison: it compares
+// where the other operand holds, and the And disappears. An Or whose only reader is a choice becomes the And of the
+// opposite comparisons, with the alternatives of the choice exchanged (De Morgan).
 //
 //   %3 = Less %1, %2                    %3 = Less %1, %2 {negated = 1}
 //   %5 = Greater %1, %4                 %6 = Greater %1, %4, %3 {negated = 1}
 //   %6 = Or %3, %5                      %9 = Where %6, %8, %7
 //   %9 = Where %6, %7, %8
 //
-// On avx2 a comparison that only chooses is its opposite where that takes fewer instructions: of integers the machine
-// has Equal and Greater, and of bytes without a sign the less of two.
+// On avx2, a comparison that is only read by choices becomes its opposite where that takes fewer instructions: for
+// integers the machine has Equal and Greater, and for unsigned bytes the minimum of two.
 //
 //   %3 = LessOrEqual %1, %2             %3 = Greater %1, %2
 //   %9 = Where %3, %7, %8               %9 = Where %3, %8, %7
 //
-// So are the four of which PackMask makes one mask, those that others join, Or where it only chooses; and what is
-// chosen beside 0 is one instruction where a choice is three.
+// The same holds for the four comparisons of which PackMask makes one mask, and for comparisons that are joined by And
+// or Or only to choose. A choice with 0 as one alternative takes one instruction instead of three.
 //
-//   %5 = And %3, %4                     %5 = Drop %3, %4          not where %3 holds
+//   %5 = And %3, %4                     %5 = Drop %3, %4          %4 where %3 does not hold
 //   %9 = Where %5, %7, 0                %9 = Keep %5, %7
 #include <optional>
 
@@ -60,7 +61,7 @@ std::optional<Name> cheaper_opposite(const LinearKernel& kernel, const Instructi
     return std::nullopt;
   static const Name kSigned("signed"), kNotEqualBytes("NotEqualBytes");
   if (one.op == kNotEqualBytes) return Name("EqualBytes");
-  const Attribute* const has_sign = one.attributes.find(kSigned);  // of bytes
+  const Attribute* const has_sign = one.attributes.find(kSigned);  // of byte comparisons
   const bool reversed = has_sign && *has_sign->get_if<int64_t>() == 0;
   for (const auto& [costly, cheap] : kOpposites)
     if (one.op == (reversed ? cheap : costly)) return reversed ? costly : cheap;
@@ -80,7 +81,8 @@ class Conditions {
   }
 
  private:
-  // What instruction `user` alone reads, and is made in the same stretch of code of what stays as it is.
+  // The instruction that computes `id`, if only `user` reads it, both are in one straight-line stretch of code, and its
+  // operands do not change.
   std::optional<size_t> maker_for(RegisterId id, size_t user) const {
     if (!uses_.is_for_one(id)) return std::nullopt;
     const size_t made = *uses_.maker(id);
@@ -94,7 +96,7 @@ class Conditions {
     return one && is_comparison(*one) && one->in.size() == 2 ? one : nullptr;
   }
 
-  // Is the opposite of an Or for nothing: is it one of comparisons, and of such Ors, that nothing else reads?
+  // Whether negating an Or costs nothing: it must join comparisons, and further such Ors, that nothing else reads.
   bool has_opposite(size_t root) {
     std::vector<size_t> open{root};
     while (!open.empty()) {
@@ -152,15 +154,15 @@ class Conditions {
   std::vector<char> gone_;
 };
 
-// The comparison that makes `id` for nothing else, if its opposite takes fewer instructions.
+// The comparison that computes `id` for a single reader, if its opposite takes fewer instructions.
 Instruction* costly_comparison(LinearKernel& kernel, const Uses& uses, RegisterId id) {
   if (!uses.is_for_one(id)) return nullptr;
   Instruction& made = kernel.body[*uses.maker(id)];
   return cheaper_opposite(kernel, made) ? &made : nullptr;
 }
 
-// And, Or of comparisons by their opposites: a & b is b where the opposite of a does not hold; a | b is not where b
-// does not hold and the opposite of a does.
+// And, Or of comparisons, in terms of the opposites: a & b is "b, where not a holds not" (Drop); a | b is the negation
+// of "not a, where b does not hold".
 void turn_joined(LinearKernel& kernel, const Uses& uses, Instruction& joined) {
   const bool is_or = joined.op == kOr;
   if ((!is_or && joined.op != kAnd) || joined.in.size() != 2 || joined.in[0] == joined.in[1]) return;

@@ -1,10 +1,12 @@
-// Products that are only added, as one operation with the sum; what is negated and only added, as a difference.
+// Contraction: products that are only added are fused with the sum (Fma, rounded once instead of twice), and negations
+// that are only added become differences. Only with CompilerOptions::contract, because it changes the last bits.
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {
 namespace {
 
-// `sum` adds the product `product` of `factors`: as one operation. False when it does something else with it.
+// Fuses `sum`, an addition of the product `product` of `factors`, into one operation. False when it is another
+// operator.
 bool contract(Instruction& sum, RegisterId product, const snippet::RegisterIds& factors) {
   static const Name kAdd("Add"), kSub("Sub"), kFma("Fma"), kFms("Fms"), kFnma("Fnma");
   if ((sum.op != kAdd && sum.op != kSub) || sum.memory) return false;
@@ -15,7 +17,7 @@ bool contract(Instruction& sum, RegisterId product, const snippet::RegisterIds& 
   return true;
 }
 
-// `sum` adds `negated`, which is -x: as a difference. The sign of a NaN may be another.
+// Turns `sum`, an addition of `negated` = -x, into a difference. The sign of a NaN may change.
 bool take_negated(Instruction& sum, RegisterId negated, const snippet::RegisterIds& x) {
   static const Name kAdd("Add"), kSub("Sub");
   if (sum.op != kAdd || sum.memory) return false;
@@ -24,8 +26,8 @@ bool take_negated(Instruction& sum, RegisterId negated, const snippet::RegisterI
   return true;
 }
 
-// Floats that `maker` makes, not marked as rounded (body/numbers.hpp), and that one sum alone reads, taken into that
-// sum by `into(sum, made, operands)`.
+// Applies `into(sum, made, operands)` to each float that `maker` computes, that is not marked as rounded
+// (body/numbers.hpp), and whose only reader is a sum.
 template <class Into>
 void take_into_sums(LinearKernel& kernel, Name maker, Into into) {
   if (!has_any(kernel, {maker})) return;
@@ -46,7 +48,7 @@ void take_into_sums(LinearKernel& kernel, Name maker, Into into) {
 
 void contract_multiply_add(LinearKernel& kernel) {
   static const Name kMul("Mul"), kNeg("Neg");
-  // Negated products become products that are subtracted.
+  // After products, so that a negated product becomes one that is subtracted.
   take_into_sums(kernel, kNeg, take_negated);
   take_into_sums(kernel, kMul, contract);
 }

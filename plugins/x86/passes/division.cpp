@@ -1,9 +1,9 @@
 // Quotients by constants as products.
 //
-// x / c = RN(x h + RN(x l)) for h = 1/c rounded towards 0 and l = what h lacks (Brisebarre, Muller, Raina,
-// "Accelerating correctly rounded floating-point division when the divisor is known in advance", 2004): two operations
-// of one cycle where the machine divides in ten and more. Infinities, zeros and NaN come out right, since h and l have
-// one sign.
+// x / c = RN(x h + RN(x l)), where h = 1/c rounded towards 0 and l = 1/c - h (Brisebarre, Muller, Raina, "Accelerating
+// correctly rounded floating-point division when the divisor is known in advance", 2004). This takes two operations
+// with a throughput of one cycle, where the machine divides in ten and more. Infinities, zeros and NaN are correct,
+// because h and l have the same sign.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,19 +19,19 @@ namespace tenon::x86 {
 namespace {
 
 constexpr int kMantissaBits = 23;
-// Of the divisor: quotients and what is left are normal numbers for most x.
+// Largest exponent of the divisor: quotients and remainders are normal numbers for most x.
 constexpr int kMostExponent = 60;
 
-// Of odd `value`, modulo 2^64.
+// The inverse of an odd `value` modulo 2^64, by Newton's iteration.
 uint64_t inverse(uint64_t value) {
-  uint64_t found = value;  // right in three bits, and in twice as many after each step
+  uint64_t found = value;  // correct in three bits; each step doubles that
   for (int step = 0; step < 5; ++step) found *= 2 - value * found;
   return found;
 }
 
 // The sum above differs from the quotient by less than 2^-45 of it. It can round to another number only where the
-// quotient is that near to the middle M of two floats: X 2^bits = M C + k, with the significands X of x and C of c, M
-// odd, and |k| at most 16. Is it right for all such X? `c` is in [1, 2).
+// quotient is that close to the midpoint M of two floats: X 2^bits = M C + k, with the significands X of x and C of c,
+// M odd, and |k| at most 16. Checks all such X. `c` is in [1, 2).
 bool rounds_correctly(float c, const QuotientFactors& by) {
   constexpr int64_t kNearest = 16, kLeast = int64_t{1} << kMantissaBits;
   const auto divisor = static_cast<int64_t>(std::ldexp(c, kMantissaBits));
@@ -74,7 +74,7 @@ std::optional<QuotientFactors> quotient_factors(float divisor) {
 
 namespace {
 
-// Registers of what to multiply by; `low` -1: by `high` alone.
+// The registers of the factors; `low` -1: only a product by `high`.
 struct ConstantFactors {
   RegisterId high = -1, low = -1;
 };
@@ -101,7 +101,7 @@ class ConstantDivider {
         if (constant && divisors_.contains(kernel_.body.back().out[0])) add_factors(Instruction(kernel_.body.back()));
       }
     }
-    drop_unread(kernel_, uses_);  // constants that were only divided by
+    drop_unread(kernel_, uses_);  // constants that were only divisors
   }
 
  private:
@@ -109,7 +109,7 @@ class ConstantDivider {
 
   bool is_quotient(const Instruction& one) const { return one.op == kDiv && !one.memory && is_f32(one.out[0]); }
 
-  // Behind a constant that is divided by.
+  // Appends the factors after a constant that is a divisor.
   void add_factors(const Instruction& constant) {
     const RegisterId id = constant.out[0];
     if (!uses_.once(id)) return;

@@ -1,4 +1,5 @@
-// What is fetched ahead of the loops of a kernel that is in no blocks, and what lies near already.
+// All prefetching for kernels without blocks: which data are near already, and which lines are prefetched ahead of
+// loops.
 #include <algorithm>
 
 #include "x86/passes/internal.hpp"
@@ -28,14 +29,15 @@ std::set<RegisterId> standing_pointers(const LinearKernel& kernel) {
 
 namespace {
 
-// Pointers that lie a step behind one of `pointers`, too.
+// Adds pointers that are a step from one of `pointers`.
 void add_steps_from(const LinearKernel& kernel, std::set<RegisterId>& pointers) {
   static const Name kAdd("AddParameter");
   for (const Instruction& one : kernel.body)
     if (one.op == kAdd && pointers.contains(one.in[0])) pointers.insert(one.out[0]);
 }
 
-// Of rows of one tensor behind the first, those before the furthest: as that they were fetched.
+// Of the pointers to several rows of one tensor, all but the first and the furthest: their lines were prefetched for
+// the furthest one.
 std::set<RegisterId> nearer_rows(const LinearKernel& kernel) {
   static const Name kAdd("AddParameter");
   std::set<RegisterId> behind, nearer;
@@ -56,7 +58,7 @@ void fetch_ahead(LinearKernel& kernel, const PassOptions& options) {
   if (options.next_row_lines) near.clear();
   near.merge(standing);
   fetch_held_rows(kernel, options.prefetch_reads, options.prefetch_writes);
-  // Rows that are merged without being skewed may exceed the caches: nothing of theirs is near.
+  // Rows with merged sweeps that are not skewed may exceed the caches: nothing of them counts as near.
   if (kernel.skewed || !kernel.merged) near.merge(standing_pointers(kernel));
   static const Name kStaged("StageRowsBegin");
   for (const Instruction& one : kernel.body)

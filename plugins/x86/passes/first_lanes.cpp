@@ -1,6 +1,6 @@
-// Lanes that are known to hold something: FirstLanes, stores, and loads of less than 32 bits, of a number that stands
-// in the code (attribute `count`), and folds of vectors whose lanes from attribute `first` on hold what changes
-// nothing, as those of rows of a few elements.
+// Marks instructions whose number of lanes is a constant of the code, as in rows of a few elements, so that emitters
+// can use cheaper code: FirstLanes, partial stores, and partial loads of less than 32 bits (attribute `count`); and
+// reductions of vectors whose lanes from attribute `first` on hold the neutral element.
 //
 //   %1 = Number {value = 2}                     %1 = Number {value = 2}
 //   %m = FirstLanes %1                          %m = FirstLanes %1 {count = 2}
@@ -32,7 +32,7 @@ class FirstLanes {
   }
 
  private:
-  // By count, as there are no masks for it (avx2).
+  // Whether it loads by count, because there are no masks for its elements (avx2).
   static bool is_few(const Instruction& load) {
     return load.touched == Lanes::partial && load.in.size() > 1 && load.memory->element.bits() < 32;
   }
@@ -58,7 +58,8 @@ class FirstLanes {
     one.attributes.set("first", first);
   }
 
-  // Lanes behind a row's end are filled with what its fold begins with; those of a Load are 0.
+  // The number of lanes with elements. FillTail fills the others with the initial value of the reduction; a partial
+  // Load leaves 0 there, which is neutral for sums.
   std::optional<int64_t> lanes_of(RegisterId value, bool adds) const {
     const Instruction* made = only_maker(value);
     if (!made) return std::nullopt;

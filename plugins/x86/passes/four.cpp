@@ -1,5 +1,6 @@
-// What four rows that go at once fold into, and what is made of it for each of them by the same operators: four lanes
-// of one register, so that one quotient or root serves four rows.
+// Packs the results of four rows' reductions, and what the same operators compute from them for each row, into four
+// lanes of one register. One quotient or root then serves four rows. The lanes are unpacked (SpreadFour) where they are
+// read singly.
 //
 //   %a %b %c %d = FoldRows ...                 %f = FoldFour ...
 //   %e = Div %a, %n   ...   %h = Div %d, %n    %g = DivFour %f, %n
@@ -24,7 +25,7 @@ class FourFinder {
     for (size_t begin = 0, end = 0; begin < kernel_.body.size(); begin = end) {
       for (end = begin + 1; end < kernel_.body.size() && !is_border(kernel_.body[end].op);) ++end;
       members_.clear();
-      // What has two operands of fours may come before the last of one of these.
+      // A four with two packed operands may have to be written before the last member of one of these.
       for (size_t before = fours_.size() + 1; before != fours_.size();) {
         before = fours_.size();
         see(begin, end);
@@ -35,18 +36,18 @@ class FourFinder {
 
  private:
   struct Four {
-    std::array<size_t, 4> at = {};  // instructions; of folded rows, one
+    std::array<size_t, 4> at = {};  // positions of the instructions; for a FoldRows, one
     std::array<RegisterId, 4> members = {};
     RegisterId packed = -1;
-    std::vector<RegisterId> operands = {};  // packed ones, and those that are one number for all
-    std::array<int, 4> left = {};           // readers of each member that stay
-    bool used = false;                      // by a four
+    std::vector<RegisterId> operands = {};  // packed ones, and uniform ones that all four share
+    std::array<int, 4> left = {};           // remaining readers of each member
+    bool used = false;                      // as an operand of another four
     bool folded() const { return operands.empty(); }
   };
   struct Member {
     size_t four = 0, place = 0;
   };
-  // Operators of which fewer than four were seen: what they have in common.
+  // Operators of which fewer than four have been found, with what they have in common.
   struct Begun {
     std::vector<RegisterId> operands;
     Name op;
@@ -81,7 +82,7 @@ class FourFinder {
         see(i);
     }
   }
-  // Where instruction `i` is one of four: with members of fours at one place, and registers that are written once.
+  // Records instruction `i` as one of four, if it reads the same members of fours, and registers that are written once.
   void see(size_t i) {
     const Instruction& one = kernel_.body[i];
     static const Name kOperators[] = {
@@ -95,7 +96,7 @@ class FourFinder {
     for (const RegisterId id : one.in) {
       const auto member = members_.find(id);
       if (member == members_.end()) {
-        // One vector that all four rows have, such as a scale of each column, is not one number for each of them.
+        // A vector that all four rows share, such as a scale of each column, must be uniform.
         if (!alike_.holds(id)) return;
         begun.operands.push_back(id);
         continue;
@@ -124,7 +125,7 @@ class FourFinder {
     add(std::move(four));
   }
 
-  // Of `four`: the packed instruction, and its members where any of them is still read.
+  // Writes the packed instruction of `four`, and its members where any of them is still read.
   void write(const Four& four, std::vector<Instruction>& body) {
     const Instruction& first = kernel_.body[four.at[0]];
     Instruction packed = first;
@@ -151,7 +152,7 @@ class FourFinder {
 
   void rewrite() {
     std::vector<char> gone(kernel_.body.size(), 0);
-    std::map<size_t, const Four*> made;  // at the first of four
+    std::map<size_t, const Four*> made;  // by the position of the first of four
     for (const Four& four : fours_) {
       if (four.folded() && !four.used) continue;
       for (const size_t i : four.at)

@@ -1,4 +1,4 @@
-// What four rows that go at once fold into, stored side by side: at once.
+// Stores the results of four rows' reductions with one instruction where they are adjacent in memory.
 //
 //   %r = RepeatFour %f                             StoreFour f32 [%p], %f
 //   %a = SpreadFour %r {at = 0} ... %d {at = 3}
@@ -66,7 +66,7 @@ class FourStores {
     for (size_t place = 1; place < kFour; ++place) gone_[first + place] = 1;
   }
 
-  // The register of which lanes 0 to 3 are what is stored; -1: there is none.
+  // The register whose lanes 0 to 3 are the stored values; -1: there is none.
   RegisterId spread_from(size_t first) const {
     RegisterId repeated = -1;
     for (size_t place = 0; place < kFour; ++place) {

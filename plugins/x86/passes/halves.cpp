@@ -1,4 +1,5 @@
-// Loads of 512 bits as two of 256.
+// 512-bit loads as two of 256 bits, of which at most one crosses two cache lines. Pays for data from main memory
+// (load_by_halves in passes.hpp).
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {

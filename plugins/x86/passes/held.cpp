@@ -1,6 +1,7 @@
-// Rows of tensors beyond the caches that are written out (LowerOptions::held_vectors): there is no loop over vectors
-// that could fetch lines ahead, so those of an iteration's rows are fetched between its instructions, one by one. All
-// of them at once would keep what is read and stored from the caches meanwhile, for twice the time.
+// Prefetching for rows beyond the caches that are fully unrolled (LowerOptions::held_vectors). They have no loop over
+// vectors that could prefetch lines ahead, so the lines of later rows are prefetched between the instructions of an
+// iteration, one by one. A burst of prefetches would keep the iteration's own loads and stores waiting, for twice the
+// time.
 #include <map>
 #include <optional>
 #include <ranges>
@@ -31,7 +32,7 @@ class HeldFetcher {
   }
 
  private:
-  // What goes through one pointer: where it first comes to each place, and how.
+  // The accesses through one pointer: where each address is accessed first, and how.
   struct Walked {
     std::vector<size_t> at = {};
     Memory memory = {};
@@ -39,7 +40,7 @@ class HeldFetcher {
   };
   using Walks = std::map<RegisterId, Walked>;
 
-  // A loop over rows, of which those that lie side by side are one stretch of memory.
+  // Handles a loop over rows, where adjacent rows form one contiguous stretch of memory.
   void see_loop(size_t begin) {
     const Loop& loop = kernel_.loops[static_cast<size_t>(kernel_.body[begin].number)];
     if (loop.kind != Loop::Kind::scalar) return;
@@ -56,8 +57,8 @@ class HeldFetcher {
     for (const auto& [walked, bytes] : written) fetch(*walked, bytes, kPrefetchWrite, writes_, written.size());
   }
 
-  // Pointers of the second row and so on count as the first row's, which they are steps from. None: there is a loop
-  // inside.
+  // Pointers to the second row and further ones count as the first row's pointer, from which they are a step. None: the
+  // loop contains another loop.
   std::optional<Walks> walks_from(size_t begin) const {
     Walks walks;
     std::map<RegisterId, RegisterId> from;
@@ -65,7 +66,7 @@ class HeldFetcher {
     for (size_t i = begin; kernel_.body[i].op != kLoopEnd; ++i) {
       const Instruction& one = kernel_.body[i];
       if (is_border(one.op)) return std::nullopt;
-      // A pointer that moves meanwhile was a loop's, which has been written out.
+      // A pointer that advances inside the body belonged to a loop that has been unrolled.
       if (one.op == kAddParameter && one.out[0] == one.in[0]) return std::nullopt;
       if (one.op == kAddParameter) from[one.out[0]] = one.in[0];
       const bool written = one.op == kStore;
@@ -95,7 +96,7 @@ class HeldFetcher {
 
   LinearKernel& kernel_;
   const Ahead reads_, writes_;
-  std::map<size_t, std::vector<Instruction>> made_;  // that come before instructions
+  std::map<size_t, std::vector<Instruction>> made_;  // to be inserted before these instructions
 };
 
 }  // namespace

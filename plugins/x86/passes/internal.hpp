@@ -1,4 +1,5 @@
-// What the passes share. Not for other files: it brings the names of linear kernels into this plugin's namespace.
+// Helpers shared by the passes. Not for other files: it imports the names of linear kernels into this plugin's
+// namespace.
 #pragma once
 #include <algorithm>
 #include <initializer_list>
@@ -23,11 +24,11 @@ using snippet::Memory;
 using snippet::Param;
 using snippet::RegisterId;
 
-// Does a loop, a tail or a when begin or end there?
+// Whether the instruction begins or ends a loop, a tail or a when.
 inline bool is_border(Name op) { return snippet::begins_region(op) || snippet::ends_region(op); }
 
-// Has `order(stretch, border)` order the instructions between each two borders: `border` is the one that ends them.
-// What follows the last border stays as it is.
+// Calls `order(stretch, border)` on the instructions between each two borders (a straight-line stretch of code);
+// `border` is the operator that ends them. What follows the last border is left as it is.
 template <class Order>
 void for_each_stretch(LinearKernel& kernel, Order&& order) {
   size_t begin = 0;
@@ -38,13 +39,14 @@ void for_each_stretch(LinearKernel& kernel, Order&& order) {
   }
 }
 
-// Is one of these operators in the kernel? Passes ask first, as most have nothing to do in most kernels.
+// Whether one of these operators is in the kernel. Passes ask this first, because most have nothing to do in most
+// kernels.
 inline bool has_any(const LinearKernel& kernel, std::initializer_list<Name> ops) {
   return std::ranges::any_of(kernel.body,
                              [&](const Instruction& one) { return std::ranges::find(ops, one.op) != ops.end(); });
 }
 
-// The port that each pointer register points into, those of the second row and so on included; -1: no pointer.
+// The port that each pointer register points into, including pointers to further rows; -1: no pointer.
 std::vector<int> ports_of(const LinearKernel& kernel);
 
 bool writes_memory(Name op);
@@ -55,31 +57,32 @@ bool is_prefetch(Name op);
 void fetch_into_second(Instruction& prefetch);  // into L2
 bool reads_memory(const Instruction& instruction);
 
-// Which walk along a row, of an innermost vector loop, comes first to what a pointer points to: later ones of the same
-// row find its lines in the caches. Of rows that are merged, and so may exceed the caches, each does.
+// Finds the first traversal of the data behind each pointer, among the sweeps along a row (innermost vector loops):
+// later sweeps over the same row find its lines in the caches. In kernels with merged sweeps, whose rows may exceed the
+// caches, every traversal counts as the first.
 class FirstWalks {
  public:
   explicit FirstWalks(const LinearKernel& kernel) : kernel_(kernel) {}
-  void follow(const Instruction& one);  // each instruction of the body, in its order
-  // Does `one`, which accesses memory where they have come to, walk there first?
+  void follow(const Instruction& one);  // to be called for each instruction of the body, in order
+  // Whether `one`, which accesses memory at the current position, belongs to the first traversal of its data.
   bool has(const Instruction& one);
   const Loop* rows() const { return rows_; }  // the loop over rows; null: there is none
 
  private:
   const LinearKernel& kernel_;
-  std::map<RegisterId, RegisterId> walks_;  // their counters by pointers
+  std::map<RegisterId, RegisterId> walks_;  // counter of the first traversal, by pointer
   RegisterId counter_ = -1;
   const Loop* rows_ = nullptr;
 };
 
-// Pointers to what all rows share, and to scratch rows: given by the call, and used in loops that move others alone; of
-// skewed rows before these loops, too.
+// Pointers to data shared by all rows, and to scratch rows: they come from the call, and are used in loops that advance
+// only other pointers; with skewed rows, also before these loops.
 std::set<RegisterId> standing_pointers(const LinearKernel& kernel);
 
 class Uses;  // passes/uses.hpp
 
-// Registers that hold one value in all lanes: those that one instruction writes, from what is alike in all lanes. By
-// the order of the body, since operands stand before their users.
+// Uniform registers, which hold the same value in all lanes: those written by exactly one instruction whose operands
+// are uniform. Computed in body order, because operands precede their users.
 class Alike {
  public:
   Alike(const LinearKernel& kernel, const Uses& uses);
@@ -90,11 +93,11 @@ class Alike {
   std::vector<char> alike_;
 };
 
-// How many of the low bits of 32-bit integers anything reads.
+// How many low bits of each 32-bit integer are read.
 class LowBits {
  public:
   LowBits(const LinearKernel& kernel, const Uses& uses);
-  int of(RegisterId id) const { return bits_[static_cast<size_t>(id)]; }  // 32: all, and of what is no such integer
+  int of(RegisterId id) const { return bits_[static_cast<size_t>(id)]; }  // 32: all; also for other registers
 
  private:
   int of_operand(const LinearKernel& kernel, const Instruction& one, size_t i) const;
@@ -102,25 +105,25 @@ class LowBits {
 };
 bool is_byte(ElementType element);
 bool has_32_bits(const LinearKernel& kernel, RegisterId id);  // an integer of 32 bits
-// Are low bits of the result made of low bits of operands, where these are integers?
+// Whether low bits of the result depend only on low bits of the operands, for integers.
 bool is_modular(Name op);
-// A Convert between integers of 32 bits: nothing changes but what they mean.
+// A Convert between integers of 32 bits, which changes only how the bits are interpreted.
 bool is_renaming(const LinearKernel& kernel, const Instruction& one);
 ElementType wrapped_to(const Instruction& wrap);
 
-// The cache lines that one iteration of a loop touches.
+// The cache lines that one iteration of a loop accesses.
 class Stretches {
  public:
-  // What it touches through one pointer: the bytes from displacement `begin`.
+  // The accesses through one pointer: the bytes from displacement `begin` to `end`.
   struct Touched {
     Memory memory;
     int64_t begin = 0, end = 0;
     bool written = false;
-    // `op` on each line, `ahead_bytes` further on.
+    // Appends `op` for each line, `ahead_bytes` further on.
     void write(Name op, int64_t ahead_bytes, int label, std::vector<Instruction>& body) const;
   };
   void add(const LinearKernel& kernel, const Instruction& instruction);
-  // In the order in which they are touched first, so that code does not depend on register numbers.
+  // In the order of the first access, so that code does not depend on register numbers.
   const std::vector<Touched>& touched() const { return touched_; }
   void clear() { touched_.clear(), places_.clear(); }
 

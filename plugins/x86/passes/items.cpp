@@ -1,17 +1,17 @@
-// What is made of items on a stage, from which whole lines are stored non-temporally.
+// Staging of items: results are collected in a staging buffer, from which whole lines are stored non-temporally.
 //
-// Short columns of many items, as of a softmax over the middle of [items, rows, columns]: an item lies in a near cache
-// while all sweeps walk it, so nothing reads main memory meanwhile and nothing writes it. What an item becomes is
-// staged: the output's lines as they will lie in memory, wherever the item begins. While a later item is walked, these
-// lines are stored non-temporally, and the item behind that one is fetched.
+// This is for short columns of many items, as in a softmax over the middle of [items, rows, columns]. An item is in a
+// near cache while all sweeps traverse it, so main memory would be neither read nor written meanwhile. The results of
+// an item are therefore staged as the lines that they will form in memory, wherever the item begins. While a later item
+// is processed, these lines are stored non-temporally, and the item after that one is prefetched.
 //
 //   for items
-//     Q = stage, as far into a line as the output is here       StageItem
-//     for columns: sweeps, which store to Q; the longest:
-//       a line of the item before to memory, a line of the next item fetched, for each vector; both in the order in
-//       which they lie, whatever the order of the sweep
-//     the rest of the item before; parts of lines that this item shares with its neighbours   StageDone
-//   the rest of the last item                                   StageRest
+//     Q = staging buffer, as far into a line as the output is here   StageItem
+//     for columns: sweeps, which store to Q; in the longest one:
+//       for each vector, one line of the previous item is stored and one line of the next item is prefetched, both in
+//       memory order, whatever the order of the sweep
+//     the rest of the previous item; partial lines that this item shares with its neighbours   StageDone
+//   the rest of the last item                                        StageRest
 #include <map>
 #include <optional>
 #include <set>
@@ -36,7 +36,7 @@ class ItemStager {
   }
 
  private:
-  // Instructions [begin, end) of a loop's body.
+  // Positions [begin, end) of a loop's body.
   struct Range {
     size_t begin = 0, end = 0;
   };
@@ -45,7 +45,7 @@ class ItemStager {
   const Instruction& at(size_t i) const { return kernel_.body[i]; }
   int port_of(RegisterId pointer) const { return ports_[static_cast<size_t>(pointer)]; }
 
-  // The loop in which columns are walked.
+  // Finds the loop over items, in which columns are traversed.
   bool find_items() {
     std::vector<size_t> open;
     std::set<size_t> around;
@@ -74,7 +74,7 @@ class ItemStager {
   }
   LoopId loop() const { return static_cast<LoopId>(at(items_.begin - 1).number); }
 
-  // Of each walk over columns the longest loop that reads what lies in items, innermost ones alone.
+  // Finds, for each loop over columns, the longest innermost loop that reads items.
   void find_sweeps() {
     for (Range& column : columns_) {
       const Name end = at(column.begin - 1).op == kLoopBegin ? kLoopEnd : kTailEnd;
@@ -91,7 +91,7 @@ class ItemStager {
     }
   }
 
-  // What a sweep reads of tensors that have other values in each item, by the pointers: each address once.
+  // What a sweep reads from tensors whose values differ between items, by pointer; each address once.
   std::map<RegisterId, std::vector<Memory>> reads_of(const Range& sweep) const {
     std::map<RegisterId, std::vector<Memory>> reads;
     std::set<std::tuple<RegisterId, RegisterId, int64_t>> seen;
@@ -106,8 +106,8 @@ class ItemStager {
     return reads;
   }
 
-  // A line stored and one fetched for each vector, evenly among the instructions of the sweep. Fetched into L2: into
-  // L1, fetches would hold up what sweeps read from the second, and push out the item.
+  // Inserts one store and one prefetch of a line for each vector, evenly among the instructions of the sweep.
+  // Prefetches go into L2: into L1 they would delay what sweeps read from L2, and evict the item.
   void spread(const Range& sweep) {
     const auto reads = reads_of(sweep);
     size_t most = 0;
@@ -143,10 +143,10 @@ class ItemStager {
     return {.op = kAddParameter, .in = {pointer}, .out = {next}, .number = shift->each, .label = label_};
   }
 
-  // Where the next item's lines are fetched that have not been, if all of it lies in one stretch: main memory and the
-  // prefetchers of processors, which look for lines that follow one another, serve them in that order, and they come
-  // as evenly as the sweeps of all columns go. Line by line as a sweep over some columns comes by, it would have most
-  // lines of the item fetched by the first of these sweeps.
+  // The pointer at which the next unfetched lines of the following item are prefetched, if all of it is contiguous.
+  // Main memory and hardware prefetchers, which look for consecutive lines, serve them fastest in memory order, and
+  // this spreads them evenly over the sweeps of all columns. Prefetching each line as a sweep over some columns reaches
+  // it would make the first of these sweeps fetch most lines of the item.
   RegisterId next_of(RegisterId pointer) {
     const auto [found, is_new] = next_.try_emplace(pointer, -1);
     if (is_new) {
@@ -156,7 +156,7 @@ class ItemStager {
     return found->second;
   }
 
-  // `state`, `bytes`: params, where the stage lies and what an item has.
+  // `state`, `bytes`: params for the place of the staging buffer and for the size of an item.
   Instruction stage_op(const char* op, bool of_item = false) const {
     Instruction one{.op = op, .attributes = {{"bytes", int64_t{bytes_}}, {"state", int64_t{state_}}}, .label = label_};
     if (of_item) one.memory = Memory{.element = element_, .base = pointer_};
@@ -164,7 +164,7 @@ class ItemStager {
   }
 
   void stage() {
-    constexpr int64_t kStageState = 64, kSlack = 126;  // of each of two items: before it, and up to whole lines
+    constexpr int64_t kStageState = 64, kSlack = 126;  // for each of two items: before it, and up to whole lines
     uint32_t dims = 0;
     for (int dim = dim_ + 1; dim <= columns_dim_; ++dim) dims |= uint32_t{1} << dim;
     const int port = static_cast<int>(static_cast<size_t>(output_) + 1 + kernel_.scratch.size());
@@ -202,15 +202,15 @@ class ItemStager {
   const int dim_, output_;
   const std::vector<int> dense_;
   Range items_;                 // the body of the loop over items
-  std::vector<Range> columns_;  // of those over columns in it
-  std::vector<Range> sweeps_;   // of the longest in these
+  std::vector<Range> columns_;  // the bodies of the loops over columns in it
+  std::vector<Range> sweeps_;   // the bodies of the longest sweeps in these
   int columns_dim_ = -1;
-  RegisterId pointer_ = -1;  // to the output's item
+  RegisterId pointer_ = -1;  // to the current item of the output
   ElementType element_;
   int label_ = -1;
-  snippet::ParamId bytes_ = -1, state_ = -1;         // of an item; of the stage
-  std::map<RegisterId, RegisterId> next_;            // where the next item is fetched, by the pointers to this one
-  std::map<size_t, std::vector<Instruction>> made_;  // that come before instructions
+  snippet::ParamId bytes_ = -1, state_ = -1;         // size of an item; place of the staging buffer
+  std::map<RegisterId, RegisterId> next_;            // where the next item is prefetched, by pointer to this one
+  std::map<size_t, std::vector<Instruction>> made_;  // to be inserted before these instructions
 };
 
 }  // namespace

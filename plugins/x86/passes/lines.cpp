@@ -1,12 +1,13 @@
-// Rows that begin anywhere, stored by whole lines: main memory takes lines stored non-temporally three times as fast as
-// parts of lines, which are read first. Lanes go round until their line begins with lane 0, and each line is what one
-// vector leaves and the next begins. The first and the last line of a walk along a row are another walk's as well: they
-// go through the caches, which have them by then or fetch them ahead.
+// Rows that begin anywhere, stored by whole lines. Main memory takes whole lines stored non-temporally three times as
+// fast as partial lines, which must be read first. Each vector is rotated so that the line in which it begins starts at
+// lane 0, and each line combines what one vector leaves over with the beginning of the next. The first and the last
+// line of a traversal of a row are shared with other traversals: they are stored through the caches, which hold them by
+// then or prefetch them.
 //
-//   index, mask, left = of the address, of the address, 0
-//   for vectors                      turned = value, its lanes turned by `index`
-//     the line here                  `mask`: turned, the others: left;   left = turned
-//   the line behind                  the others: left
+//   index, mask, left = from the address, from the address, 0
+//   for vectors                      turned = value, its lanes rotated by `index`
+//     the line here                  in `mask`: turned, elsewhere: left;   left = turned
+//   the line after the last          outside `mask`: left
 #include <map>
 
 #include "x86/names.hpp"
@@ -38,7 +39,7 @@ class LineStores {
         store(std::move(one));
         continue;
       }
-      // As in a tile whose rows are walked inside of its columns: through the caches.
+      // Stores outside a traversal, as in a tile whose rows are inside its columns, go through the caches.
       if (one.op == kStoreStreaming) one.op = "Store";
       const bool last = one.op == kLoopEnd && --walk->loops == 0;
       kernel_.body.push_back(std::move(one));
@@ -47,14 +48,14 @@ class LineStores {
   }
 
  private:
-  // A row of an output that one walk stores.
+  // A row of an output that one traversal stores.
   struct Row {
     Memory memory;
     ElementType lane;
     int label = -1;
     RegisterId index = -1, mask = -1, left = -1;
   };
-  // Along vectors that one counter counts: several at once, and then single ones.
+  // A traversal by loops that share a counter: over several vectors at once, and then over single ones.
   struct Walk {
     int loops = 0, begun = 0;
     std::vector<Row> rows = {};
@@ -95,14 +96,14 @@ class LineStores {
       write({.op = "Scalar", .attributes = {{"bits", int64_t{0}}}, .out = {row.left}, .label = row.label});
       if (kernel_.blocks.dim < 0) fetch_edge(first, row.label);
       if (!kernel_.blocks.inside || kernel_.blocks.sizes.empty()) continue;
-      // Where the next block ends: where it begins this one ends.
+      // Prefetches the line where the next block ends; the one where it begins is where this block ends.
       first.displacement_bytes += 2 * kernel_.blocks.sizes.front().elements * row.lane.bits() / 8;
       write({.op = "PrefetchWrite", .memory = first, .label = row.label});
     }
   }
 
-  // Of rows that are stored one after the other: the line where a row to come begins and the one before it ends. Parts
-  // of lines that are not there yet would hold up the stores behind them.
+  // For rows that are stored one after the other: prefetches the line that a later row and the row before it share.
+  // Stores to partial lines that are not in the cache would delay the stores after them.
   void fetch_edge(Memory memory, int label) {
     constexpr int kRowsAhead = 4;
     if (open_.empty()) return;
@@ -139,7 +140,7 @@ class LineStores {
 
   LinearKernel& kernel_;
   std::map<RegisterId, Walk> walks_;  // by their counters
-  RegisterId counter_ = -1;           // of the innermost loop; -1: behind it
+  RegisterId counter_ = -1;           // of the innermost loop; -1: outside it
   std::vector<LoopId> open_;
 };
 

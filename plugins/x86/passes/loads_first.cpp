@@ -1,4 +1,5 @@
-// Loads before the stores of other rows.
+// Moves loads of inputs before the non-temporal stores of another row in the same iteration, so that they do not wait
+// for these by 4 KB aliasing. Right because no such load reads a port that the kernel writes.
 #include <algorithm>
 #include <ranges>
 #include <set>
@@ -10,7 +11,7 @@ namespace {
 
 bool shares(const auto& some, const auto& others) { return std::ranges::find_first_of(some, others) != some.end(); }
 
-// Does the order of the two matter by their registers?
+// Whether the order of the two matters because of their registers.
 bool depend(const Instruction& one, const Instruction& other) {
   const auto addressed = [](const Instruction& by, const Instruction& of) {
     return of.memory &&
@@ -27,7 +28,7 @@ class LoadsFirst {
       if (writes_memory(one.op) || is_non_temporal(one.op)) written_.insert(port_of(one));
   }
 
-  // Of an iteration, whose instructions come in the order `body`.
+  // Reorders the instructions `body` of an iteration.
   void order(std::span<Instruction> body) const {
     const auto stores = [](const Instruction& one) { return is_non_temporal(one.op); };
     const auto first = std::ranges::find_if(body, stores);
@@ -47,14 +48,14 @@ class LoadsFirst {
 
  private:
   int port_of(const Instruction& one) const { return ports_[static_cast<size_t>(one.memory->base)]; }
-  // An output that lies where an input does is another port: of that, other rows are read than are stored.
+  // An output that coincides with an input is another port; where it does, the rows read differ from the rows stored.
   bool reads_input(const Instruction& one) const {
     return reads_memory(one) && port_of(one) >= 0 && !written_.contains(port_of(one));
   }
 
   std::vector<int> ports_;
   std::set<int> written_;
-  int most_;  // what is read waits in registers
+  int most_;  // maximum number of loads that are moved, since their results occupy registers
 };
 
 }  // namespace

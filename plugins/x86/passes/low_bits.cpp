@@ -1,4 +1,5 @@
-// Integers of which nothing but low bits counts.
+// Demanded bits: integers of which only low bits are read. Drops Wraps that change no demanded bit, and converts
+// clamped floats with the machine's instruction (ConvertInRange).
 #include <map>
 
 #include "x86/names.hpp"
@@ -68,7 +69,7 @@ ElementType wrapped_to(const Instruction& wrap) {
 }
 
 LowBits::LowBits(const LinearKernel& kernel, const Uses& uses) : bits_(kernel.registers.size()) {
-  // What loops carry is read before it is written: all of it counts.
+  // Registers that loops carry are read before they are written: all of their bits count.
   for (size_t id = 0; id < bits_.size(); ++id)
     if (!uses.once(static_cast<RegisterId>(id))) bits_[id] = kAllBits;
   for (auto one = kernel.body.rbegin(); one != kernel.body.rend(); ++one)
@@ -129,7 +130,7 @@ void drop_wraps(LinearKernel& kernel, const Uses& uses, const LowBits& wanted) {
 
 }  // namespace
 
-// Both by one look at the kernel: neither changes how many bits of what the other looks at are read.
+// One analysis serves both: neither changes how many bits are read of what the other one inspects.
 void use_low_bits(LinearKernel& kernel) {
   const bool wraps = has_any(kernel, {kWrap}), converts = has_any(kernel, {kConvert});
   if (!wraps && !converts) return;

@@ -1,4 +1,4 @@
-// Loads with one use, as operands in memory.
+// Loads with a single use become memory operands of the instruction that uses them.
 #include <algorithm>
 
 #include "x86/passes/uses.hpp"
@@ -14,7 +14,7 @@ bool reads_lanes_as_they_are(const LinearKernel& kernel, const Instruction& load
   return lane == load.memory->element && lane.bits() >= 32;
 }
 
-// No set has a quotient of integers.
+// No instruction set has integer quotients.
 bool is_float(const LinearKernel& kernel, const Instruction& user) {
   return kernel.registers[static_cast<size_t>(user.out[0])].element.is_float();
 }
@@ -25,7 +25,7 @@ bool machine_multiplies(const LinearKernel& kernel, const Instruction& user) {
   return element.is_float() || element.bits() == 32;
 }
 
-// `user` with its operand `value` in memory. False when it has no such form.
+// Gives `user` its operand `value` from memory. False when it has no such form.
 bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
   static const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kFma("Fma"), kMax("Max"), kMin("Min");
   const bool extreme = user.op == kMax || user.op == kMin;
@@ -52,7 +52,7 @@ void fold_loads(LinearKernel& kernel, Isa isa) {
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     const Instruction& load = kernel.body[i];
     if (!load.memory || !reads_lanes_as_they_are(kernel, load, isa) || !uses.is_for_one(load.out[0])) continue;
-    // The memory may be an output's as well: no store may come between.
+    // The memory may also belong to an output, so no store may come between.
     const RegisterId address[] = {load.memory->base, load.memory->index};
     Instruction* const user = reader_of(kernel, uses, i, load.out[0], address, true);
     if (!user || !fold(kernel, *user, load.out[0])) continue;

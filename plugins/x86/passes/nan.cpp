@@ -1,5 +1,6 @@
-// The greatest and the least of rows, which take two instructions a vector to pass NaN on, on avx2 three: one check
-// tells of two vectors whether there is any, and what it finds waits for the end.
+// Maxima and minima of rows. Propagating NaN takes two instructions a vector, on avx2 three. Instead, one check tests
+// two vectors for NaN and accumulates the result in marks (MarkNaN), which are applied at the end (PutNaN). Pays from
+// three vectors on.
 //
 //   %a = Scalar ...                 %a = Scalar ...   %n = Scalar {bits = 0x0}
 //   %a = Max %a, %x                 %a = Max %a, %x {numbers = 1}
@@ -41,13 +42,13 @@ class NaNChecks {
   }
 
  private:
-  // What a register folds, and those that are folded into it in the end.
+  // The reduction that a register accumulates; several accumulators may be combined into one at the end.
   struct Fold {
-    RegisterId whole = -1;  // the one for all
-    bool is_fold = false, is_done = false /* its lanes are folded */, is_used_else = false;
+    RegisterId whole = -1;  // the accumulator into which this one is combined in the end
+    bool is_fold = false, is_done = false /* its lanes are reduced */, is_used_else = false;
     Name op = kMax;
-    int steps = 0;                      // vectors in the code
-    RegisterId begin = -1, marks = -1;  // the register that is written first; lanes of NaN
+    int steps = 0;                      // vectors that are accumulated, as instructions in the code
+    RegisterId begin = -1, marks = -1;  // the accumulator that is initialised first; the marks of NaN lanes
   };
   static size_t index(RegisterId id) { return static_cast<size_t>(id); }
   Fold& at(RegisterId id) { return folds_[index(id)]; }
@@ -95,7 +96,7 @@ class NaNChecks {
     if (marks < 0) marks = add_like(fold);
     kernel_.body.push_back({.op = kScalar, .attributes = {{"bits", 0}}, .out = {marks}});
   }
-  // The vector waits for another of the same stretch.
+  // The vector is checked together with the next one of the same stretch.
   void step(Instruction& one) {
     one.attributes.set(kNumbers, 1);
     const RegisterId x = one.in[1], fold = whole_of(one.out[0]).whole;
@@ -129,7 +130,7 @@ class NaNChecks {
 
   LinearKernel& kernel_;
   std::vector<Fold> folds_;
-  std::map<RegisterId, RegisterId> waiting_;  // by folds, vectors that are not yet checked
+  std::map<RegisterId, RegisterId> waiting_;  // by reduction: a vector that is not yet checked
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
-// What is known of integers that fit 8 or 16 bits, and loads of what 32 bits need not hold.
+// Marks integers that are known to fit 8 or 16 bits, and loads of 64-bit integers into 32-bit lanes, for the emitters.
 #include "x86/names.hpp"
 #include "x86/passes/internal.hpp"
 
 namespace tenon::x86 {
 namespace {
 
-// By the instruction that makes them.
+// Whether the result fits, judged by the instruction that computes it.
 bool makes_narrow(const LinearKernel& kernel, const Instruction& one) {
   constexpr int kNarrow = 16;
   if (one.op == kLoad || one.op == kBroadcastLoad) return one.memory->element.bits() <= kNarrow;

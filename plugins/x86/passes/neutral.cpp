@@ -1,5 +1,6 @@
-// Rows that one vector holds: what is folded into the neutral number is itself. Where lanes behind the row's end are
-// filled, they hold that number as well, so that the lanes' sum is not -0 for it either.
+// Rows that one vector holds: a reduction into the neutral element is the value itself, so the constant and the
+// operation are dropped. This needs lanes beyond the row's end to hold the neutral element; otherwise the sum of the
+// lanes could be -0 instead of 0.
 //
 //   %1 = Scalar {bits = 0xff800000}
 //   %3 = FillTail %2, %m {bits = 0xff800000}      %1 = FillTail %2, %m {bits = 0xff800000}
@@ -16,7 +17,7 @@ bool folds(const Instruction& one) {
          one.in[1] != one.in[0];
 }
 
-// Are lanes behind the end of this number? Those of a Load are 0.
+// Whether lanes beyond the end hold this number; those of a Load are 0.
 bool fills(const Instruction& one, const Attribute& bits) {
   static const Name kFill("FillTail"), kLoad("Load");
   if (one.op == kFill) return *one.attributes.find("bits") == bits;
@@ -28,8 +29,8 @@ bool fills(const Instruction& one, const Attribute& bits) {
 void drop_neutral_folds(LinearKernel& kernel) {
   if (std::ranges::none_of(kernel.body, folds)) return;
   struct Register {
-    size_t scalar = 0;  // the instruction that wrote it last as a constant
-    int fresh = 0;      // in this stretch of code, and nothing has read it
+    size_t scalar = 0;  // position of the instruction that last wrote it as a constant
+    int fresh = 0;      // the stretch of code in which that was, if nothing has read it since
   };
   int stretch = 1;
   const Uses uses(kernel);
@@ -41,7 +42,7 @@ void drop_neutral_folds(LinearKernel& kernel) {
     stretch += is_border(one.op);
     if (folds(one) && at(one.in[0]).fresh == stretch && uses.writes(one.in[0]) == 2 && uses.is_for_one(one.in[1])) {
       const size_t scalar = at(one.in[0]).scalar, fill = *uses.maker(one.in[1]);
-      // The fill comes behind the constant, in whose register it then writes.
+      // The fill comes after the constant, so it can write the constant's register.
       if (scalar < fill && fill < i && fills(kernel.body[fill], *kernel.body[scalar].attributes.find("bits"))) {
         gone[scalar] = gone[i] = 1;
         kernel.body[fill].out[0] = one.out[0];

@@ -1,5 +1,5 @@
-// Products of integers by constants that are powers of two, or next to one, as sums or shifts: machines multiply 32
-// bits in one to four operations, and 64 bits in three and more.
+// Products of integers by constants that are powers of two, or differ from one by 1, become sums or shifts: machines
+// multiply 32 bits in one to four operations, and 64 bits in three and more. Exact modulo 2^bits.
 //
 //   %3 = Scalar {bits = 0x8}      %4 = MulByPower %1 {power = 3}
 //   %4 = Mul %1, %3
@@ -29,11 +29,11 @@ class Shifter {
       if (one.op == kScalar && uses_.once(one.out[0])) add_factor(one);
       if (!is_product(one) || !shift(one)) kernel_.body.push_back(std::move(one));
     }
-    drop_unread(kernel_, uses_);  // factors that were only multiplied by
+    drop_unread(kernel_, uses_);  // constants that were only factors
   }
 
  private:
-  // The power that stands next to a factor, and what is done with what was multiplied.
+  // The power of two next to a factor, and what is done with the other operand afterwards.
   struct Shift {
     enum class Then : uint8_t { nothing, add, subtract, subtract_from } then = Then::nothing;
     int power = 1;
@@ -59,7 +59,7 @@ class Shifter {
       return;
     }
   }
-  // Writes it in place of the product; false: none of its factors is such.
+  // Replaces the product; false: neither operand is such a factor.
   bool shift(const Instruction& product) {
     for (const size_t factor : {1, 0}) {
       const auto found = shifts_.find(product.in[factor]);

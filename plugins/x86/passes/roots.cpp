@@ -1,5 +1,6 @@
-// Roots of vectors by products, beside the divider: of 512 bits that takes a vector twice as long for a root as two
-// units take for the products, and while it has several roots and quotients of one loop, they wait for it.
+// Square roots of vectors by products (Newton's iteration on an estimate), to relieve the divider. For 512 bits the
+// divider takes twice as long for a root as two multipliers take for the products, and several roots and quotients of
+// one loop wait for it.
 //
 //   %2 = Sqrt %1 {moderate = 1}      %2 = SqrtByProducts %1      the same bits
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace tenon::x86 {
 namespace {
 
 const Name kSqrtByProducts("SqrtByProducts");
-// Of the time before, at most, by what rows of the table state.
+// The estimated time must fall to at most this share, by the cycles of the table's rows.
 constexpr double kWorth = .8;
 
 bool goes_through_divider(const Instruction& one) {
@@ -25,7 +26,8 @@ bool may_be_products(const LinearKernel& kernel, const Instruction& one) {
          kernel.registers[static_cast<size_t>(one.out[0])].element == kF32;
 }
 
-// One root after the other, as long as what takes longer, the divider or all else, takes less by it.
+// Moves one root after the other to the multipliers, as long as that reduces the longer time, of the divider or of all
+// other units.
 void balance(const LinearKernel& kernel, std::span<Instruction> stretch, const PassOptions& options) {
   double divider = 0, beside = 0;
   for (const Instruction& one : stretch)

@@ -1,4 +1,4 @@
-// Rounding that stores do as well.
+// Drops a Round to f16 or bf16 whose only reader is a store to that type: the store rounds in the same way.
 #include "x86/passes/uses.hpp"
 
 namespace tenon::x86 {

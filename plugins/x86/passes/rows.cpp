@@ -1,5 +1,5 @@
-// Rows beyond the caches that several sweeps walk, one after the other. The first sweep over a row waits for memory,
-// the later ones for arithmetic and for nearer caches: while one of these runs, the next row is fetched.
+// Prefetching the next row, for rows beyond the caches that several sweeps traverse. The first sweep over a row waits
+// for memory, the later ones for arithmetic and for nearer caches; while one of these runs, the next row is prefetched.
 #include <algorithm>
 #include <map>
 #include <ranges>
@@ -11,16 +11,16 @@
 namespace tenon::x86 {
 namespace {
 
-// Tensors that a sweep fetches at most: each takes a general register where steps are not known.
+// Maximum number of tensors that a sweep prefetches: each takes a general register where steps are not known.
 constexpr int kMostFetched = 4;
 
-// The loops along a row that have one counter: several vectors at once, then single ones, then a tail.
+// The loops along a row that share a counter: over several vectors at once, then over single ones, then a tail.
 struct Sweep {
   RegisterId counter = -1;
-  size_t begin = 0;                        // the instruction that starts the counter
-  bool inside = false;                     // of other loops along the row, which start it again
-  std::vector<size_t> ends = {};           // those that end its loops over whole vectors
-  std::map<RegisterId, Memory> read = {};  // by pointers that move on with the rows: how it is read
+  size_t begin = 0;                        // position of the instruction that initialises the counter
+  bool inside = false;                     // other loops along the row, which reinitialise it, are around it
+  std::vector<size_t> ends = {};           // positions of the ends of its loops over whole vectors
+  std::map<RegisterId, Memory> read = {};  // its reads, by pointers that advance from row to row
   std::set<RegisterId> written = {}, standing = {};
 };
 
@@ -29,7 +29,7 @@ struct Rows {
   std::vector<Sweep> sweeps = {};
 };
 
-// The loops over single rows that hold sweeps directly.
+// Finds the loops over single rows that directly contain sweeps.
 class RowFinder {
  public:
   explicit RowFinder(const LinearKernel& kernel) : kernel_(kernel) {}
@@ -51,7 +51,7 @@ class RowFinder {
  private:
   const Loop& of(LoopId id) const { return kernel_.loops[static_cast<size_t>(id)]; }
 
-  // That of the innermost loop that is open; null: it is none over whole vectors.
+  // The sweep of the innermost open loop; null: that loop is not over whole vectors.
   Sweep* sweep() {
     if (open_.size() < 2 || of(open_.back()).kind != Loop::Kind::vector) return nullptr;
     size_t depth = open_.size() - 1;
@@ -78,7 +78,7 @@ class RowFinder {
       in.read.try_emplace(first, memory);
   }
 
-  // The pointer that moves, where this one lies a row behind it.
+  // The pointer that advances from row to row, if this one is a row behind it.
   RegisterId row_of(RegisterId pointer) const {
     const auto found = rows_.find(pointer);
     return found == rows_.end() ? pointer : found->second;
@@ -86,8 +86,8 @@ class RowFinder {
 
   const LinearKernel& kernel_;
   std::vector<LoopId> open_;
-  std::map<RegisterId, size_t> starts_;    // of counters
-  std::map<RegisterId, RegisterId> rows_;  // what lies a row behind others, and these
+  std::map<RegisterId, size_t> starts_;    // initialisations of counters
+  std::map<RegisterId, RegisterId> rows_;  // pointers that are a row after another one, and that one
   std::vector<Rows> found_;
 };
 
@@ -115,11 +115,12 @@ class NextRowFetcher {
     for (const Sweep& sweep : rows.sweeps) done_.standing.insert(sweep.standing.begin(), sweep.standing.end());
     const bool early = when_ == NextRow::before_last || when_ == NextRow::before_last_to_second;
     size_t at = count - (early ? 2 : 1);
-    // Inside of other loops along the row pointers move on, to the same place of the next one: what is read there is.
+    // In other loops along the row, pointers advance to the same place of the next row: what is read there is
+    // prefetched.
     const bool own = is_to_second(when_) && rows.sweeps[at].inside;
     while (!own && at > 0 && rows.sweeps[at].inside) --at;
     if (!own && rows.sweeps[at].inside) return;
-    std::map<RegisterId, Memory> read;  // before the last sweep, which finds what it reads alone as it comes
+    std::map<RegisterId, Memory> read;  // before the last sweep; what only that one reads is not prefetched
     for (size_t i = 0; i + 1 < count; ++i) read.insert(rows.sweeps[i].read.begin(), rows.sweeps[i].read.end());
     for (const Sweep& sweep : rows.sweeps)
       for (const RegisterId pointer : sweep.written) read.erase(pointer);
@@ -134,7 +135,7 @@ class NextRowFetcher {
         fetch(rows.sweeps[at], found->second, shift);
   }
 
-  // Behind the last row of a loop lies what it does not walk, or nothing: a prefetch of that does no harm.
+  // After the last row, this prefetches memory outside the loop's range, or unmapped memory, which does no harm.
   void fetch(const Sweep& sweep, Memory memory, const Loop::Shift& shift) {
     done_.fetched.insert(shift.pointer);
     const RegisterId next = kernel_.add_general();
@@ -150,7 +151,7 @@ class NextRowFetcher {
 
   LinearKernel& kernel_;
   const NextRow when_;
-  std::map<size_t, std::vector<Instruction>> made_;  // that come before instructions
+  std::map<size_t, std::vector<Instruction>> made_;  // to be inserted before these instructions
   NextRows done_;
 };
 

@@ -1,4 +1,4 @@
-// -|x| of f32 sets a bit:
+// -|x| of f32 becomes one instruction, which sets the sign bit:
 //
 //   %2 = Abs %1                   %3 = NegAbs %1
 //   %3 = Neg %2

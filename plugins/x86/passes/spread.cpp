@@ -1,4 +1,4 @@
-// Prefetches among the stores of a loop.
+// Distributes the prefetches of a loop evenly before its non-temporal stores, if it has at least two of these.
 #include <ranges>
 
 #include "x86/names.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 bool is_streaming(const Instruction& one) { return is_non_temporal(one.op); }
 
-// Of one iteration, whose instructions come in the order `body`.
+// Reorders the instructions `body` of one iteration.
 void spread(std::span<Instruction> body) {
   const auto stores = static_cast<size_t>(std::ranges::count_if(body, is_streaming));
   if (stores < 2) return;

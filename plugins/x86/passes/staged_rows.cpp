@@ -1,11 +1,12 @@
-// Rows that are folded and begin anywhere, each of which stores parts of lines: what they become is staged, row behind
-// row, and goes out by whole lines, wherever these begin and end.
+// Staging of rows that are reduced, begin anywhere and are back to back in the output. Each of them would store partial
+// lines. Results are collected row after row in a staging buffer, from which whole lines are stored non-temporally,
+// wherever these begin and end.
 //
-//   Q = stage, as far into a line as the output begins              StageRowsBegin
+//   Q = staging buffer, as far into a line as the output begins          StageRowsBegin
 //   for rows, several at once, then single ones
-//     lines that are whole go out, what is left goes to the begin   StageRows
+//     whole lines are stored, the remainder moves to the beginning       StageRows
 //     sweeps, which store to Q
-//   the lines that are left, the last one as far as it is made      StageRowsRest
+//   the remaining lines, the last one as far as it is filled             StageRowsRest
 #include <algorithm>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace {
 
 class RowStager {
  public:
-  // Bytes that wait until they go out together: what an iteration has just stored in parts is not there yet for loads
-  // of whole lines.
+  // Bytes that are collected before they are stored. Loading a whole line directly after it was written in parts would
+  // stall, because the parts are still in the store buffer.
   static constexpr int64_t kWaiting = 1024;
 
   RowStager(LinearKernel& kernel, const StagedRows& rows)
@@ -33,7 +34,7 @@ class RowStager {
  private:
   bool is_output(RegisterId pointer) const { return pointer >= 0 && ports_[static_cast<size_t>(pointer)] == output_; }
 
-  // The loops over rows, none of which stands in another, and the only pointer that they move along the output.
+  // Finds the loops over rows, none of which contains another, and the only pointer that they advance along the output.
   bool find_loops() {
     int open = 0;
     size_t outer = 0;
@@ -66,7 +67,7 @@ class RowStager {
 
   void stage() {
     constexpr int64_t kStageState = 64;
-    int64_t rows = 1;  // at once
+    int64_t rows = 1;  // processed at once
     for (const size_t at : loops_)
       rows = std::max(rows, kernel_.loops[static_cast<size_t>(kernel_.body[at].number)].increment);
     const int port = static_cast<int>(static_cast<size_t>(output_) + 1 + kernel_.scratch.size());
@@ -101,8 +102,8 @@ class RowStager {
   const int output_;
   const uint32_t row_dims_;
   RegisterId pointer_ = -1;
-  size_t begin_ = 0;           // where it is known
-  std::vector<size_t> loops_;  // where they begin
+  size_t begin_ = 0;           // position at which the pointer is known
+  std::vector<size_t> loops_;  // positions of their beginnings
   ElementType element_;
   int label_ = -1;
 };

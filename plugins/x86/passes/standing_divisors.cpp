@@ -1,25 +1,28 @@
-// Quotients by what stands while a loop runs, as products.
+// Quotients by loop-invariant divisors, as products.
 //
 //   %s = ...                        %s = ...   %h, %l of %s   %o = OddDivisor %s
 //   loop { %q = Div %x, %s }        loop { %q = DivStanding %x, %s, %h, %l, %o }
 //
-// As by constants (passes/division.cpp): 1 / s = h + l, with h towards 0 and l of its sign, so that infinities, zeros
-// and NaN come out right:
+// As for constants (passes/division.cpp): 1 / s = h + l, with h rounded towards 0 and l of the same sign, so that
+// infinities, zeros and NaN are correct:
 //
-//   %h = Div 1 - 2^-23, %s          1 / s less one to two units of the last place, so that what it lacks has its sign
+//   %h = Div 1 - 2^-23, %s          1 / s less one to two units in the last place, so that the remainder has its sign
 //   %r = Fnma %h, %s, 1             r = 1 - h s
-//   %c = ClampLow 2^-60, %r         where s is 0, infinite or NaN any of the sign of h
+//   %c = ClampLow 2^-60, %r         where s is 0, infinite or NaN: any number, so that l has the sign of h
 //   %p = Mul %c, %h   %l = Fma %p, %c, %p    h r + h r^2
 //
 //   %r = Mul %x, %l   %q = Fma %x, %h, %r
 //
-// s is odd where h or l may be no normal number, and then the machine divides: DivStanding is the two products, of
-// vectors side by side with one check of it, or what is left of them where s is known to be moderate
-// (body/numbers.hpp). Here no sum can be told to be right for all x: it is the quotient but for one in a million (by
-// more than 2^100 one in ten), and there the number beside it; below 2^-100 within two units of the last place. Two
-// operations of one cycle where the machine divides in five and more: not in loops where each of its units finds as
-// much to do beside the quotient. What is made of a divisor takes as long as several quotients, and the more of them,
-// the more units there are for products: only one divides.
+// s is odd (in the sense of OddDivisor) where h or l may not be a normal number; the machine then divides. DivStanding
+// is the two products, with one check of o for several vectors; where s is known to be moderate (body/numbers.hpp) the
+// check is omitted.
+//
+// Accuracy: this cannot be proved correctly rounded for all x. It gives the quotient except for one in a million
+// (beyond 2^100 one in ten), and there the float next to it; below 2^-100 it is within two units in the last place.
+//
+// Cost: two operations with a throughput of one cycle, where the machine divides in five and more. It does not pay in
+// loops where each of the machine's vector units has as much other work for each quotient. Preparing a divisor takes as
+// long as several quotients, and relatively longer the more units there are for products, since only one unit divides.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -41,7 +44,7 @@ class StandingDivisors {
  public:
   StandingDivisors(const LinearKernel& kernel, const PassOptions& options)
       : kernel_(kernel), options_(options), alike_(kernel, Uses(kernel)), made_(kernel.registers.size(), kUnmade) {
-    std::vector<double> trips{1};  // of the loops that are open
+    std::vector<double> trips{1};  // trip counts of the open loops
     size_t stretch_end = 0;
     double beside = 0;
     for (size_t i = 0; i < kernel.body.size(); ++i) {
@@ -54,7 +57,7 @@ class StandingDivisors {
         if (one.attributes.find(kModerate)) moderate_.insert(one.in[1]);
         if (beside <= cycles_of(one) * options_.vector_units) count(one, trips);
       }
-      // A constant that has no factors is left to the machine.
+      // A constant without factors is left to the divider.
       for (const RegisterId id : one.out) made(id) = one.op == kScalar || made(id) != kUnmade ? 0 : trips.size();
     }
   }
@@ -67,20 +70,20 @@ class StandingDivisors {
     return std::ranges::any_of(gains_, [&](const auto& gain) { return has(gain.first); });
   }
   bool is_moderate(RegisterId id) const { return moderate_.contains(id); }
-  // Of vectors.
+  // Only quotients of vectors.
   bool is_quotient(const Instruction& one) const {
     return one.op == kDiv && !one.memory && kernel_.registers[static_cast<size_t>(one.out[0])].element == kF32 &&
            !alike_.holds(one.out[0]);
   }
 
  private:
-  // Of open extents: many.
+  // Open extents count as many.
   double trips_of(const Loop& loop) const {
     const auto dim = static_cast<size_t>(loop.dim);
     const int64_t extent = dim < kernel_.extents.size() ? kernel_.extents[dim] : -1;
     return extent < 0 ? 1e9 : static_cast<double>(extent / loop.increment);
   }
-  // Where the instructions end that no border parts from the one at `begin`, and cycles of what else is there for a
+  // The end of the straight-line stretch of code that contains `begin`, and the cycles of its other instructions per
   // quotient.
   std::pair<size_t, double> stretch_from(size_t begin) const {
     size_t end = begin + 1;
@@ -93,10 +96,11 @@ class StandingDivisors {
       if (!is_quotient(kernel_.body[i])) beside += cycles_of(kernel_.body[i]);
     return {end, beside / quotients};
   }
-  // Main loops, single vectors and tails, as if each of them walked the row. While a row waits for its factors not much
-  // else is done.
+  // Counts a quotient in main loops, loops of single vectors and tails, as if each of them traversed the whole row.
+  // Preparing the factors stalls a row, with little other work to overlap.
   void count(const Instruction& quotient, const std::vector<double>& trips) {
-    // Cycles of the divider, for each unit beside it: by what is moderate; by what is checked, where there are several.
+    // Divider cycles, per vector unit, from which it pays: for moderate divisors, and for checked ones with several
+    // units.
     constexpr double kLeastQuotients = 20, kLeastCycles = 64, kLeastChecked = 128;
     const RegisterId divisor = quotient.in[1];
     const size_t begin = made(divisor);
@@ -118,21 +122,21 @@ class StandingDivisors {
   const Alike alike_;
   static constexpr size_t kUnmade = ~size_t{0};
   size_t& made(RegisterId id) { return made_[static_cast<size_t>(id)]; }
-  std::vector<size_t> made_;  // how many loops are open where each register is made, and one; 0: more than once
-  std::map<RegisterId, double> gains_;  // by products for the quotients by each, in parts of what its factors cost
+  std::vector<size_t> made_;  // number of loops open where each register is written, plus one; 0: more than once
+  std::map<RegisterId, double> gains_;  // by divisor: time saved, relative to the cost of its factors
   std::set<RegisterId> moderate_;
 };
 
 struct StandingFactors {
   QuotientParts parts;
-  RegisterId odd = -1;  // where the divisor is; none: it is moderate
+  RegisterId odd = -1;  // whether the divisor is odd; -1: it is moderate
 };
 
 class FactorWriter {
  public:
   explicit FactorWriter(LinearKernel& kernel) : kernel_(kernel) {}
 
-  // No number of the next stretch may be one of this: it would hold a register all along.
+  // Constants are not shared between stretches of code: they would occupy a register in between.
   void begin_stretch() { numbers_.clear(); }
   StandingFactors write_factors(RegisterId divisor, bool moderate, int label) {
     const auto make = [&](Name op, RegisterIds in) { return write(op, std::move(in), label); };
@@ -174,7 +178,7 @@ class FactorWriter {
   }
 
   LinearKernel& kernel_;
-  std::map<float, RegisterId> numbers_;  // what factors are made of
+  std::map<float, RegisterId> numbers_;  // constants for factors
 };
 
 }  // namespace

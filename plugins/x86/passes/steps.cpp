@@ -1,5 +1,5 @@
-// Pointers that lie a known step behind another, as those of rows that go side by side: the step becomes part of the
-// addresses.
+// Pointers that are a known step from another one, such as those of rows processed side by side: the step becomes part
+// of the displacement in addresses, and the AddParameter disappears.
 #include <algorithm>
 #include <cstdint>
 #include <ranges>
@@ -17,7 +17,7 @@ class StepFolder {
       for (const Loop::Shift& shift : loop.shifts) moved_.insert(shift.pointer);
   }
 
-  // From the last, so that a step from another step's end finds that still there.
+  // From the last step to the first, so that a step from another step's result still finds that.
   void run() {
     for (size_t i = kernel_.body.size(); i-- > 0;) gone_[i] = fold(i);
     erase_marked(kernel_, gone_);
@@ -26,7 +26,7 @@ class StepFolder {
  private:
   bool is_written_once(RegisterId id) const { return uses_.once(id) && !moved_.contains(id); }
 
-  // Of the pointer, those included whose step is gone.
+  // The readers of the pointer, including those of pointers whose step has been folded.
   std::vector<size_t> readers_of(RegisterId pointer) const {
     const auto own = uses_.readers(pointer);
     std::vector<size_t> all;
@@ -36,7 +36,7 @@ class StepFolder {
     return all;
   }
 
-  // The step at `at` into the addresses that have it, if that is all that reads it.
+  // Folds the step at `at` into the addresses that use it, if nothing else reads it.
   bool fold(size_t at) {
     const Instruction& step = kernel_.body[at];
     if (step.op != kAddParameter) return false;
@@ -63,7 +63,7 @@ class StepFolder {
     return displacement_bytes == static_cast<int32_t>(displacement_bytes);
   }
 
-  // Does `pointer` stand where it stood at `from`, up to `to`? Loops move pointers at their ends.
+  // Whether `pointer` is unchanged between `from` and `to`. Loops advance pointers at their ends.
   bool stays(RegisterId pointer, size_t from, size_t to) const {
     int depth = 0;
     for (size_t i = from + 1; i <= to; ++i) {
@@ -82,7 +82,7 @@ class StepFolder {
   LinearKernel& kernel_;
   const Uses uses_;
   std::vector<char> gone_;
-  std::map<RegisterId, std::vector<size_t>> taken_;  // by the pointer that they start from now
+  std::map<RegisterId, std::vector<size_t>> taken_;  // readers, by the pointer from which they now start
   std::set<RegisterId> moved_;
 };
 

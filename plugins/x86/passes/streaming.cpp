@@ -1,4 +1,4 @@
-// Passes for tensors beyond the caches.
+// Non-temporal stores and prefetching ahead of loops, for tensors beyond the caches.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,20 +10,20 @@
 namespace tenon::x86 {
 namespace {
 
-// Does the loop move to other rows of port `port`?
+// Whether the loop advances to other rows of port `port`.
 bool moves(const Loop* rows, const std::vector<int>& ports, int port) {
   const auto points = [&](const auto& shift) { return ports[static_cast<size_t>(shift.pointer)] == port; };
   return rows && std::ranges::any_of(rows->shifts, points);
 }
 
-// Short rows that go several at once: what is fetched are the next so many, about.
+// For short rows that are processed several at once: about as many further rows are prefetched.
 std::optional<int64_t> ahead_of_rows(const LinearKernel& kernel, const Loop* rows) {
   constexpr int64_t kJoinedBytes = 2048;
   if (kernel.joined.rows < 0 || !rows || rows->increment == 1) return std::nullopt;
   return rows->increment * kJoinedBytes;
 }
 
-// Instructions that go into a body, each before the one at a place, in their order.
+// Instructions to be inserted into a body, each before the one at a position, in order.
 struct Added {
   size_t before;
   Instruction one;
@@ -35,22 +35,22 @@ void insert(LinearKernel& kernel, std::vector<Added> added) {
   std::vector<Instruction>& body = kernel.body;
   size_t from = body.size(), to = from + added.size();
   body.reserve(to), body.resize(to);
-  // From the end, so that each instruction moves once.
+  // From the end, so that each instruction moves only once.
   for (; !added.empty(); added.pop_back()) {
     while (from > added.back().before) body[--to] = std::move(body[--from]);
     body[--to] = std::move(added.back().one);
   }
 }
 
-// At the end of each innermost vector loop: `op` on the lines that its instructions of the kind `wanted` touch first;
-// of rows that no cache holds, in each walk.
+// Inserts, at the end of each innermost vector loop, `op` for the lines of its accesses of the kind `wanted` that
+// belong to the first traversal of their data; for rows that no cache holds, in each traversal.
 template <class Wanted>
 void add_prefetches(const LinearKernel& kernel, Name op, Ahead ahead, Wanted wanted, std::vector<Added>& added) {
   if (ahead.lines == 0 || std::ranges::none_of(kernel.body, wanted)) return;
-  Stretches stretches;  // of the innermost loop, so far
+  Stretches stretches;  // accesses of the innermost loop, so far
   FirstWalks walks(kernel);
   const std::vector<int> ports = ports_of(kernel);
-  // What columns fold into stays near.
+  // The accumulators of columns stay in a near cache.
   const auto comes = [&](RegisterId pointer) {
     return (kernel.joined.rows < 0 && kernel.blocks.dim < 0) ||
            moves(walks.rows(), ports, ports[static_cast<size_t>(pointer)]);
@@ -74,7 +74,7 @@ void add_prefetches(const LinearKernel& kernel, Name op, Ahead ahead, Wanted wan
   }
 }
 
-// The shortest vector that is stored non-temporally is 16 bytes.
+// The shortest vector that can be stored non-temporally has 16 bytes.
 bool streamable(const LinearKernel& kernel, const Instruction& store, const PassOptions& options) {
   if (store.op == kStoreBytes) return options.row_begins == RowBegins::at_lines;
   const int bits = store.memory->element.bits();
@@ -101,7 +101,7 @@ void fetch_into_second(Instruction& prefetch) { prefetch.attributes.set("second"
 
 bool reads_memory(const Instruction& instruction) {
   const Name op = instruction.op;
-  // What moves on a stage, or fetches by itself, says where that is.
+  // These take the address itself, to compute a place or to prefetch, and do not read memory.
   static const std::set<Name> kPlaces{"HeadLanes", "FetchOn", "StageRowsBegin", "StageRows", "StageRowsRest"};
   return instruction.memory && !writes_memory(op) && !is_prefetch(op) && !kPlaces.contains(op);
 }
@@ -154,7 +154,7 @@ void Stretches::Touched::write(Name op, int64_t ahead_bytes, int label, std::vec
 void stream_stores(LinearKernel& kernel, const PassOptions& options) {
   const std::vector<int> ports = ports_of(kernel);
   const auto port = [&](const Instruction& i) { return ports[static_cast<size_t>(i.memory->base)]; };
-  std::set<int> kept{-1};  // what is read again is wanted in the caches
+  std::set<int> kept{-1};  // ports that are read again should stay in the caches
   for (const Instruction& instruction : kernel.body)
     if (reads_memory(instruction)) kept.insert(port(instruction));
   for (Instruction& instruction : kernel.body)

@@ -1,4 +1,6 @@
-// Several stretches of a row side by side.
+// Splits a long row into several stretches that one loop traverses side by side: main memory serves several streams
+// faster than one. Only for loops of single vectors, of lanes or of bytes, that store non-temporally and carry nothing
+// between iterations.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -8,10 +10,10 @@
 namespace tenon::x86 {
 namespace {
 
-// Instructions of the loop of all streams, and pointers that it may hold in registers.
+// Limits of the loop over all streams: instructions, and pointers that it may hold in registers.
 constexpr size_t kMostInstructions = 96, kMostPointers = 12;
 
-// The body of the vector loop that begins at instruction `begin`: [begin + 1, end). No other loop is inside.
+// The body of the vector loop that begins at instruction `begin`: [begin + 1, end). It contains no other loop.
 struct VectorLoop {
   LoopId id = -1;
   size_t begin = 0, end = 0;
@@ -43,7 +45,7 @@ std::vector<VectorLoop> candidates(const LinearKernel& kernel) {
   return found;
 }
 
-// Writes the loop of all streams of one vector loop.
+// Writes the loop over all streams for one vector loop.
 class Splitter {
  public:
   Splitter(LinearKernel& kernel, const VectorLoop& loop)
@@ -59,7 +61,7 @@ class Splitter {
     int streams = wanted.each;
     while (streams > 1 && static_cast<size_t>(streams) * pointers_.size() > most) streams /= 2;
     const size_t size = loop_.end - loop_.begin - 1;
-    // Two vectors of a stream in turn make a line of stores that are shorter. Stretches are whole lines.
+    // With vectors shorter than a line, two consecutive vectors of a stream fill a line. Stretches are whole lines.
     const bool hold_two =
         2 * step_ <= snippet::kLineElements && size * static_cast<size_t>(streams) * 2 <= kMostInstructions;
     const int vectors = hold_two ? 2 : 1;
@@ -71,8 +73,7 @@ class Splitter {
   const Loop& of(const VectorLoop& loop) const { return kernel_.loops[static_cast<size_t>(loop.id)]; }
   static bool walks(const Instruction& one, RegisterId counter) { return one.memory && one.memory->index == counter; }
 
-  // Base registers of what the loop walks along, with their ports. False when one is not a pointer that the call
-  // brings.
+  // Finds the base registers of the loop's accesses, with their ports. False when one is not a pointer from the call.
   bool find_pointers() {
     const std::vector<int> ports = ports_of(kernel_);
     for (size_t i = loop_.begin + 1; i < loop_.end; ++i) {
@@ -84,7 +85,7 @@ class Splitter {
     return true;
   }
 
-  // Nothing is carried from one iteration to another, and all that it reads is there where the new loop will stand.
+  // Whether no value is carried between iterations, and everything that the loop reads is defined before the new loop.
   bool stands_alone() const {
     const Uses uses(kernel_);
     std::vector<char> there(kernel_.registers.size(), 0);
@@ -129,7 +130,7 @@ class Splitter {
     kernel_.body.insert(kernel_.body.begin() + static_cast<std::ptrdiff_t>(place_), made_.begin(), made_.end());
   }
 
-  // Loops are numbered in the order in which they stand: those behind the new one move up.
+  // Loops are numbered in the order of their positions, so those after the new one are renumbered.
   LoopId add_loop(int vectors) {
     const auto id = static_cast<LoopId>(
         std::count_if(kernel_.body.begin(), kernel_.body.begin() + static_cast<std::ptrdiff_t>(place_), begins_loop));
@@ -144,7 +145,7 @@ class Splitter {
     return id;
   }
 
-  // The loop's body for some vectors of one stream, instruction by instruction.
+  // The loop's body for several vectors of one stream, interleaved instruction by instruction.
   void write_vectors(const std::map<RegisterId, RegisterId>& bases, int vectors) {
     std::vector<std::map<RegisterId, RegisterId>> renamed(static_cast<size_t>(vectors));
     for (size_t i = loop_.begin + 1; i < loop_.end; ++i) {
@@ -171,7 +172,7 @@ class Splitter {
   const VectorLoop loop_;
   const RegisterId counter_;
   const int64_t step_;  // elements
-  size_t place_ = 0;    // where the new loop goes: behind the counter's begin
+  size_t place_ = 0;    // position of the new loop: after the initialisation of the counter
   std::map<RegisterId, int> pointers_;
   int streams_ = 0, least_ = 0;
   std::vector<Instruction> made_;
@@ -180,10 +181,10 @@ class Splitter {
 }  // namespace
 
 void split_streams(LinearKernel& kernel, Streams streams) {
-  // A joined row's walks end where the call says, which is not the extent that stretches are parts of.
+  // In a joined row, sweeps end where the call says, not at the extent that is divided into stretches.
   if (kernel.joined.rows >= 0) return;
   const std::vector<VectorLoop> loops = candidates(kernel);
-  // From the last, since instructions go in before.
+  // From the last loop to the first, because instructions are inserted before.
   for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) Splitter(kernel, *loop).run(streams);
 }
 

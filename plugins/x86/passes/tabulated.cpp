@@ -1,17 +1,17 @@
-// Erf and Tanh of polynomials, summed with 1:
+// Erf and Tanh of polynomials that are added to 1 are evaluated from one table, argument included:
 //
 //   %3 = Div %1, %2    1.41421354              %5 = TabulatedErf %1 {of = [0.707106769]}
 //   %4 = Erf %3                                %6 = Add %5, %7
 //   %6 = Add %4, %7    1
 //
-// Rounding the sum takes away what a small result has below 2^-24, and each step before the function adds to its
-// argument an error of that size, of which the table has none. Where the sum is a factor of x itself, the products are
-// part of it:
+// Right because rounding the sum discards what a small result has below 2^-24, and because each step before the
+// function adds an error of that size to its argument, which the table avoids. Where the sum is also multiplied by x
+// itself, the products are included:
 //
 //   %8 = Mul %1, %6                            %9 = TabulatedErfGate %1 {of = [0.707106769], scale = [0.5]}
 //   %9 = Mul %8, %10   0.5
 //
-// Products in between, which may be larger than the last one, then do not overflow.
+// Intermediate products, which may be larger than the last one, then do not overflow.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -30,7 +30,7 @@ using Outer = OddFunction::Outer;
 
 constexpr size_t kDegrees = 8;
 
-// Of the value of register `base`; -1: a number.
+// A polynomial of the value of register `base`; -1: a constant.
 struct Polynomial {
   RegisterId base = -1;
   std::array<double, kDegrees> of = {};  // by degree
@@ -69,19 +69,19 @@ class Tabulator {
       : kernel_(kernel), isa_(isa), uses_(kernel), values_(kernel.registers.size()) {}
 
   void run() {
-    // Values before their readers: each polynomial is of what has been seen.
+    // Values come before their readers, so each polynomial is built from polynomials that have been visited.
     for (const Instruction& one : kernel_.body)
       if (one.out.size() == 1 && is_f32(one.out[0]) && uses_.once(one.out[0])) value(one.out[0]) = value_of(one);
     bool changed = false;
     for (Instruction& one : kernel_.body) changed = tabulate(one) || changed;
-    if (changed) drop_unread(kernel_, uses_);  // polynomials that were only tabulated
+    if (changed) drop_unread(kernel_, uses_);  // polynomials that only the tabulated functions read
   }
 
  private:
   bool is_f32(RegisterId id) const { return kernel_.registers[static_cast<size_t>(id)].element == kF32; }
   std::optional<Polynomial>& value(RegisterId id) { return values_[static_cast<size_t>(id)]; }
 
-  // Arithmetic of f32 whose rounding nothing asks for.
+  // Arithmetic of f32 whose rounding may change.
   static bool is_arithmetic(const Instruction& one) {
     return !one.memory && !one.attributes.has(kRounded) &&
            (one.op == kAdd || one.op == kSub || one.op == kMul || one.op == kDiv || one.op == kNeg);
@@ -116,7 +116,7 @@ class Tabulator {
     return known && known->base < 0 ? std::optional(known->of[0]) : std::nullopt;
   }
 
-  // What is made of f, as polynomials of what f is of: plain + factor f.
+  // A value computed from f, with polynomials of the argument of f: plain + factor f.
   struct Parts {
     Polynomial plain, factor;
   };
@@ -141,18 +141,19 @@ class Tabulator {
     return Parts{*sum_of(of.plain, *other, one.op == kAdd ? 1 : -1), of.factor};
   }
 
-  // Of scale x + scale x f. Powers of two alone: others are rounded, and what is left where f is near -1 is not 0.
+  // The scale of a gate scale x + scale x f. Only powers of two: other scales are rounded, and then a remainder would
+  // be left where f is near -1.
   static std::optional<float> scale_of(const Parts& parts) {
     const double scale = parts.plain.of[1];
     Polynomial gate{.base = parts.plain.base};
     gate.of[1] = scale;
-    constexpr double kLeast = 0x1p-60, kMost = 0x1p60;  // its products with a table's terms are normal numbers
+    constexpr double kLeast = 0x1p-60, kMost = 0x1p60;  // its products with the table's terms are normal numbers
     if (parts.plain.of != gate.of || parts.factor.of != gate.of || scale < kLeast || scale > kMost) return std::nullopt;
     int exponent = 0;
     return std::frexp(scale, &exponent) == 0.5 ? std::optional(static_cast<float>(scale)) : std::nullopt;
   }
 
-  // The last of the sums and products around f, `id`, that is a gate of `base`: its place, and scale of f.
+  // The outermost of the sums and products around f, `id`, that is a gate of `base`: its position, and the scale of f.
   std::optional<std::pair<size_t, float>> gate_around(RegisterId id, RegisterId base) {
     std::optional<std::pair<size_t, float>> found;
     Parts parts{.factor = {.of = {1}}};
@@ -169,8 +170,8 @@ class Tabulator {
     return found;
   }
 
-  // Is `id`, which is as large as `size`, summed with numbers of at least that, and nothing else? As it is, or times
-  // numbers.
+  // Whether `id`, whose magnitude is up to `size`, is only added to numbers of at least that magnitude, directly or
+  // after products with constants.
   bool is_summed(RegisterId id, double size) {
     const auto readers = uses_.readers(id);
     return !readers.empty() && std::ranges::all_of(readers, [&](size_t at) {

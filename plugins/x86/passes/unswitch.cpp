@@ -1,4 +1,4 @@
-// A choice by a condition that stands for all of a loop is two loops, of which one runs (loop unswitching):
+// Loop unswitching: a choice by a loop-invariant condition becomes two loops, of which one runs.
 //
 //   loop 0 ... {                          when %3 {
 //     %5 = Exp %4                           loop 0 ... {
@@ -12,7 +12,8 @@
 //                                           }
 //                                         }
 //
-// What no longer changes in such a loop is made before it, and may be a condition in turn.
+// What has become invariant in such a loop is hoisted, and may be a condition in turn. Right because lane 0 of a
+// uniform condition decides for all lanes and iterations.
 #include <iterator>
 #include <limits>
 #include <optional>

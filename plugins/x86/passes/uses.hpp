@@ -1,5 +1,5 @@
-// Where registers of a linear kernel are written and read, and passes' ends: what they leave to nobody. Brings names as
-// internal.hpp does.
+// Def-use information of a linear kernel: where registers are written and read; and clean-up for passes: removing code
+// whose results nobody reads. Imports names as internal.hpp does.
 #pragma once
 #include <optional>
 #include <span>
@@ -9,34 +9,34 @@
 
 namespace tenon::x86 {
 
-// By places in the body, as it was when this was made; what is said of registers stays true while others take their
-// place.
+// Positions refer to the body as it was at construction. Answers about a register stay valid while other registers are
+// substituted for it.
 class Uses {
  public:
   explicit Uses(const LinearKernel& kernel);
 
-  // Does one instruction write it, and no other?
+  // Whether exactly one instruction writes it.
   bool once(RegisterId id) const { return writers_.of(id).size() == 1; }
   int writes(RegisterId id) const { return static_cast<int>(writers_.of(id).size()); }
   std::optional<size_t> maker(RegisterId id) const {
     return once(id) ? std::optional(writers_.of(id)[0]) : std::nullopt;
   }
-  // As operand or address, in their order; who reads it twice is there twice.
+  // The instructions that read it as operand or address, in order; an instruction that reads it twice is listed twice.
   std::span<const size_t> readers(RegisterId id) const { return readers_.of(id); }
-  // Not registers that came later.
+  // Registers added later count as unread.
   bool is_read(RegisterId id) const { return static_cast<size_t>(id) < readers_.ranges.size() && !readers(id).empty(); }
-  // Is it made once, and for one reader alone?
+  // Whether it is written once and read once.
   bool is_for_one(RegisterId id) const { return once(id) && readers(id).size() == 1; }
-  // Does no loop or tail begin or end between the two?
+  // Whether no loop, tail or when begins or ends between the two.
   bool in_one_stretch(size_t one, size_t other) const { return borders_[one] == borders_[other]; }
-  // By an instruction behind `one` and before `other`.
+  // By an instruction after `one` and before `other`.
   bool is_written_between(RegisterId id, size_t one, size_t other) const {
     return is_one_between(writers_.of(id), one, other);
   }
   bool stores_between(size_t one, size_t other) const { return is_one_between(stores_, one, other); }
 
  private:
-  // Of each register, ascending. First all are counted, then room is made, then all are added.
+  // Positions by register, ascending: first all are counted, then space is reserved, then all are added.
   struct Places {
     struct Range {
       size_t begin = 0, end = 0;
@@ -56,17 +56,19 @@ class Uses {
 
   Places writers_, readers_;
   std::vector<size_t> stores_;
-  std::vector<int> borders_;  // up to each instruction
+  std::vector<int> borders_;  // number of borders up to each instruction
 };
 
-// The instruction that reads `id`, which is for one, when it comes after `at` with no border, and no write to one of
-// `kept`, and, where `stores` says so, no store between them; else null. Stays true of what is not yet looked at while
-// readers take what their operands are made of, from the body's begin to its end.
+// The only reader of `id` (which must be read once), if it comes after `at` and nothing in between interferes: no
+// border, no write to a register in `kept`, and, with `stores`, no store; otherwise null. Stays valid for instructions
+// not yet visited while a pass, from the beginning to the end of the body, substitutes into readers the operands of
+// what they read.
 Instruction* reader_of(LinearKernel& kernel, const Uses& uses, size_t at, RegisterId id,
                        std::span<const RegisterId> kept, bool stores);
-// The instructions at which `gone` is set.
+// Erases the instructions at which `gone` is set.
 void erase_marked(LinearKernel& kernel, const std::vector<char>& gone);
-// What does nothing but make lanes that nobody reads any more, and what was made for that alone.
+// Dead code elimination: erases instructions that only compute lanes that are no longer read, and those that were
+// needed only for them.
 void drop_unread(LinearKernel& kernel, const Uses& before);
 
 }  // namespace tenon::x86

@@ -1,8 +1,8 @@
-// The constants of one kernel: each value once, whoever asks for it.
+// The constants of one kernel, de-duplicated: each value is stored once, whatever asks for it.
 //
 //   mulps(out, in, address of pool.add(kF32, bits_of(0.5f)))
 //
-// The pool lies behind the code, aligned to 64 bytes. Machines that have to know before where that is add what they
+// The pool is placed after the code, aligned to 64 bytes. Machines that must know its position earlier add what they
 // need in Emitter::emit_data. One thread fills it.
 #pragma once
 #include <cstddef>
@@ -19,14 +19,14 @@ namespace tenon::codegen {
 
 class TENON_API ConstantPool {
  public:
-  // `copies`: how often each single value is stored one after another: 1 where the machine broadcasts from memory, or
-  // as many as a vector has lanes of 32 bits; values of 64 bits then have half of them.
+  // `copies`: how many times each single value is stored in succession: 1 where the machine broadcasts from memory, or
+  // the number of 32-bit lanes of a vector; 64-bit values then have half as many.
   explicit ConstantPool(int copies = 1) : copies_(copies) {}
 
-  // A value of 4 or 8 bytes, by its bits. Its place in bytes from the pool's start, the same for the same bits and
-  // size.
+  // Adds a value of 4 or 8 bytes, given by its bits. Returns its offset in bytes from the pool's start, the same for
+  // the same bits and size.
   size_t add(ElementType element, uint64_t bits);
-  // A table of 4-byte entries, stored once, aligned to 64 bytes. The same for the same entries.
+  // Adds a table of 4-byte entries, stored once, aligned to 64 bytes. Returns the same offset for the same entries.
   size_t add_table(std::span<const uint32_t> entries);
 
   int copies() const { return copies_; }

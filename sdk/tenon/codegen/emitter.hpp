@@ -1,4 +1,4 @@
-// Emitter: writes the code of one instruction, in whatever a target's code is: machine code, OpenCL C, commands.
+// Emitter: writes the code of one instruction in the form that a target uses: machine code, OpenCL C, commands.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace tenon::codegen {
 
-// Where code goes. Each kind of target derives its own, and its emitters cast to it; kind() tells which it is, since
-// types are not compared across libraries.
+// The destination of code. Each kind of target derives its own, and its emitters cast to it. kind() identifies it,
+// because types are not compared across libraries.
 class TENON_API EmitContext {
  public:
   explicit EmitContext(ConstantPool& constants) : constants_(constants) {}
@@ -52,26 +52,26 @@ enum class Lanes : uint8_t {
   one,      // lane 0 alone
 };
 
-// One instruction, with registers given. Borrowed for the call. A result's register may be an operand's: an emitter
-// that writes it before it has read all operands says so in its row (JitterRow::early_result).
+// One instruction with its registers. Borrowed for the call. A result may have the same register as an operand, unless
+// the emitter writes it before it has read all operands and its row says so (JitterRow::early_result).
 struct Emission {
   std::string_view op;
   const Attributes& attributes;
   std::span<const EmitValue> in, out;
   std::span<const int> vectors, masks, generals;  // scratch registers, as many as the row asks for; contents undefined
-  int lanes = 1;  // of each vector: values of 32 bits fill half the bytes of 64-bit ones
+  int lanes = 1;                                  // of each vector: 32-bit values occupy half the bytes of 64-bit ones
   std::optional<EmitAddress> memory = std::nullopt;
   Lanes touched = Lanes::full;
   int64_t number = 0;  // of instructions about loops, parameters and frames: which one
 };
 
-// Has no state but the instruction's attributes; any thread.
+// Has no state except the instruction's attributes; any thread.
 class TENON_API Emitter {
  public:
   virtual ~Emitter();
-  // Appends the code. `context` is of the kind that the table is for.
+  // Appends the code. `context` has the kind that the table is for.
   virtual Result<void> emit_code(EmitContext& context, const Emission& emission) const = 0;
-  // Adds the constants that emit_code will ask for, where the context has to know their number beforehand.
+  // Adds the constants that emit_code will need, where the context must know their number beforehand.
   virtual void emit_data(ConstantPool&, const Emission&) const {}
 };
 

@@ -1,4 +1,5 @@
-// JitterTable: which emitter a target has for an instruction. Planning asks it before it decides: no row is an answer.
+// JitterTable: the emitters of a target, by instruction. Planning asks it before it decides; "no row" is a valid
+// answer.
 //
 //   JitterTable table("x86");
 //   TENON_OK(table.add({.op = "Exp", .types = kF32Lanes, .feature = "avx512f", .scratch = {.vectors = 2},
@@ -20,7 +21,7 @@
 
 namespace tenon::codegen {
 
-// What an instruction is, for choosing its row: lane types of operands and results. Borrowed.
+// The signature of an instruction, by which its row is chosen: lane types of operands and results. Borrowed.
 struct Signature {
   Name op;
   std::span<const ElementType> in, out;
@@ -34,12 +35,12 @@ struct ScratchNeeds {
 struct JitterRow {
   Name op;
   LaneTypes types;           // of every operand and result that is not bool, and of those alone if all are bool
-  std::string feature = {};  // of TargetDescription::features; empty: any machine
-  std::string without = {};  // not where the machine has this one
+  std::string feature = {};  // required, of TargetDescription::features; empty: any machine
+  std::string without = {};  // only where the machine does not have this feature
   ScratchNeeds scratch = {};
   bool early_result = false;  // results are written before all operands are read: they share no register
-  double cycles = 1;          // of one vector in a stream of them, for planning
-  double max_ulp = 0;  // largest error of an f32 result in units in the last place; 0: rounded correctly, or exact
+  double cycles = 1;          // per vector, as throughput in a stream of vectors; for planning
+  double max_ulp = 0;  // largest error of an f32 result in units in the last place; 0: correctly rounded, or exact
   std::unique_ptr<Emitter> (*make)(const Attributes&) = nullptr;
   // Further conditions, on attributes or single types; null: none.
   bool (*accepts)(const Signature&) = nullptr;
@@ -67,10 +68,10 @@ class TENON_API JitterTable {
 
   // The first row that matches and that the machine can run; null when there is none.
   const JitterRow* find(const Signature& signature, const TargetDescription& target) const;
-  // The rows that the machine can run: answers as this table does, without a look at its features.
+  // A table with only the rows that the machine can run: it answers as this one does, without checking features.
   JitterTable of_machine(const TargetDescription& target) const;
   bool has_rows_of(Name op) const { return rows_.contains(op); }
-  // All rows, by operator's name, in their order: for documentation and tests that walk them.
+  // All rows, by operator name, in their order: for documentation and for tests that iterate over them.
   std::vector<const JitterRow*> rows() const;
 
  private:

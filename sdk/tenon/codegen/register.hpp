@@ -15,26 +15,26 @@ enum class RegisterFile : uint8_t { vector, mask, general };
 inline constexpr size_t kRegisterFiles = 3;
 TENON_API std::string_view register_file_name(RegisterFile file);  // as in target files: "vector", "mask", "general"
 
-// A register of the machine; for a target that writes source text, a variable.
+// A register of the machine, or, for a target that generates source text, a variable.
 struct PhysicalRegister {
   RegisterFile file = RegisterFile::vector;
   int number = -1;
   bool operator==(const PhysicalRegister&) const = default;
 };
 
-// What an allocator may hand out.
+// The registers that an allocator may assign.
 struct RegisterPool {
-  // Numbers for each file, the preferred first. What the target keeps for itself (stack pointer, a scratch register of
-  // its own) is not listed.
+  // Register numbers of each file, preferred ones first. Registers that the target reserves (stack pointer, a scratch
+  // register of its own) are not listed.
   std::array<std::vector<int>, kRegisterFiles> registers;
-  // The file in which lanes of booleans live: mask, or vector where a machine has no masks (all bits of a lane alike).
+  // The file that holds lanes of booleans: mask, or vector where a machine has no masks (all bits of a lane equal).
   RegisterFile lane_mask_file = RegisterFile::mask;
 
   const std::vector<int>& of(RegisterFile file) const { return registers[static_cast<size_t>(file)]; }
 };
 
-// The element types that a lane of a register may have: narrower ones are widened when they are loaded, and narrowed
-// when they are stored.
+// The lane type in which a register holds elements of a type: narrow types are widened when they are loaded, and
+// narrowed when they are stored.
 //
 //   f32            f32 f16 bf16            i64, u64   themselves
 //   i32            i8 i16 i32              u32        u8 u16 u32

@@ -1,7 +1,7 @@
-// Inside of the room: where the allocations of a program lie.
+// Inside the room: the arena plan of a program's allocations.
 //
-// Regions: the program, and each loop with workers, whose allocations exist once for each worker. A region's memory is
-// a block of the region around it, as many times as there are workers, alive as long as the loop.
+// Regions are the program, and each loop with workers, whose allocations exist once for each worker. A region's memory
+// is a block of the enclosing region, repeated for each worker, and live as long as the loop.
 #pragma once
 #include <algorithm>
 #include <map>

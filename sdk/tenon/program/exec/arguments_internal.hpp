@@ -1,4 +1,4 @@
-// Inside of the room: what is asked of arguments, whoever runs the program.
+// Inside the room: checks of a run's arguments, shared by all executors.
 #pragma once
 #include <tenon/program/exec/buffers_internal.hpp>
 #include <tenon/program/exec/run.hpp>

@@ -1,4 +1,4 @@
-// Inside of the room: numbers of bound programs. Addresses and what leads to them wrap around on the way.
+// Inside the room: arithmetic of bound programs. Intermediate results of address computations wrap around.
 #pragma once
 #include <cstddef>
 #include <cstdint>

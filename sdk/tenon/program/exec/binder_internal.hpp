@@ -1,4 +1,4 @@
-// Inside of the room: makes the code of a program, statement by statement.
+// Inside the room: the code generator of bound programs, statement by statement.
 #pragma once
 #include <functional>
 #include <map>

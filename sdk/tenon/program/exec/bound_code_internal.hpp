@@ -1,4 +1,4 @@
-// Inside of the room: what a program becomes for given shapes.
+// Inside the room: binds a program to given shapes.
 #pragma once
 #include <tenon/program/exec/arenas_internal.hpp>
 #include <tenon/program/exec/code_internal.hpp>

@@ -1,12 +1,11 @@
-// The compiled form: a program bound to shapes and scalars, as flat code that takes nothing from the heap while it
-// runs.
+// The compiled form: a program bound to shapes and scalars, as flat code that allocates no heap memory while it runs.
 //
 //   TENON_TRY(bound, BoundProgram::bind(program, shapes, {.pool = &default_pool()}));
 //   TENON_OK(bound.run(arguments));         // any number of times, with other memory of the same shapes
 //
-// All expressions become numbers, or registers that a loop steps by a constant. All allocations get places in one arena
-// per memory space, by lifetime. Results, errors and statistics are those of the interpreter; an error that an
-// expression can give (a division by zero) is one at bind when it cannot be told that it does not occur.
+// All expressions become numbers, or registers that a loop increments by a constant. All allocations get positions in
+// one arena per memory space, by lifetime. Results, errors and statistics are those of the interpreter. Exception: an
+// error that an expression may give (a division by zero) is reported by bind() unless it is proved not to occur.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -25,31 +24,33 @@
 namespace tenon::program {
 
 struct BindOptions {
-  // Runs parallel and pipelined loops, and is given to kernels; null: none, one thread. Outlives the bound program.
+  // Runs parallel and pipelined loops, and is passed to kernels; null: none, one thread. Must outlive the bound
+  // program.
   ParallelFor* pool = nullptr;
-  // Most workers of a loop, and the value of run.threads; 0: as many as the pool has.
+  // Maximum number of workers of a loop, and the value of run.threads; 0: as many as the pool has.
   int64_t threads = 0;
   int64_t stack_bytes = 0;  // automatic allocations up to this count as stack
-  // Count what RunStatistics has: then a run is slower and takes heap memory.
+  // Collect RunStatistics; a run is then slower and allocates heap memory.
   bool statistics = false;
-  // Sizes are planned by what they can be at most. An allocation whose size changes between iterations and that could
-  // have more bytes than this gets a block of its own, which grows to what runs have needed.
+  // Allocations are planned by their maximum size. One whose size changes between iterations and that could have more
+  // bytes than this gets a block of its own, which grows to what runs have needed.
   int64_t most_planned_bytes = int64_t{1} << 30;
-  // With more than one thread, transfers of at least so many bytes go on beside the program, on a thread of the bound
-  // program; shorter ones, which cost less than to hand them over, are done where they start. INT64_MAX: all are.
+  // With more than one thread, transfers of at least so many bytes run concurrently with the program, on a thread of
+  // the bound program. Shorter ones, which cost less than handing them over, are done where they start. INT64_MAX: all
+  // are.
   int64_t beside_bytes = 64 << 10;
-  // Runs bring the arena (RunWith::arena). One that brings none, or a smaller one, takes it from the heap, and keeps
-  // it.
+  // Runs provide the arena (RunWith::arena). A run that provides none, or one that is too small, allocates one from the
+  // heap and keeps it.
   bool arena_of_runs = false;
 };
 
-// Where an allocation lies, and when.
+// The place and lifetime of an allocation.
 struct PlannedAllocation {
   BufferId buffer = -1;
   std::string space;
   int64_t offset = 0;  // bytes in the arena of its space
   int64_t bytes = 0;   // all slots and workers together
-  int64_t first = 0;   // steps at which it is live, both included: statements count in the order of the text
+  int64_t first = 0;   // first and last step at which it is live, inclusive: statements are numbered in text order
   int64_t last = 0;
 };
 
@@ -61,27 +62,28 @@ class TENON_API BoundProgram {
   BoundProgram& operator=(BoundProgram&&) noexcept;
   ~BoundProgram();
 
-  // Memory of declared buffers (data pointers, in the order of Program::buffers without the local ones), of the shapes
-  // that the program was bound to. One run at a time. `statistics` only when bound with them.
+  // `buffers`: the memory of declared buffers (data pointers, in the order of Program::buffers without the local ones),
+  // of the shapes that the program was bound to. One run at a time. `statistics` only when bound with them.
   Result<void> run(const std::vector<std::byte*>& buffers, RunStatistics* statistics = nullptr);
   Result<void> run(std::span<std::byte* const> buffers, const RunWith& with);
   // By name; dims must be those of the shapes.
   Result<void> run(const Arguments& arguments, RunStatistics* statistics = nullptr);
 
-  // The calls that such a run makes, when that is all there is to it and no call wants other threads: to be made in
-  // order, as often as wanted, on this memory. They hold until this bound program runs or settles again. Else none.
+  // The calls that such a run makes, if it consists of nothing else and no call needs other threads: they can be
+  // executed in order, any number of times, on this memory. They are valid until this bound program runs or settles
+  // again. Otherwise none.
   Result<std::vector<SettledCall>> settle(std::span<std::byte* const> buffers, const RunWith& with);
 
-  // The same code with arenas of its own, for a run at the same time.
+  // The same code with arenas of its own, for a concurrent run.
   Result<BoundProgram> fork() const;
 
   // Sorted by step.
   const std::vector<PlannedAllocation>& plan() const;
-  // Bytes of each space's arena, and what no plan could be below.
+  // Bytes of each space's arena, and the lower bound for any plan.
   const std::map<std::string, int64_t>& arena_bytes() const;
   const std::map<std::string, int64_t>& arena_lower_bound_bytes() const;
-  // What RunWith::arena should have, aligned to kAlignBytes; 0 where runs cannot bring it: allocations lie in several
-  // spaces, or want to be aligned to more.
+  // The size that RunWith::arena should have, aligned to kAlignBytes; 0 where runs cannot provide it, because
+  // allocations are in several spaces or need a larger alignment.
   int64_t lendable_bytes() const;
   int64_t steps() const;
   // The code as text, one instruction a line, for people.

@@ -1,5 +1,5 @@
-// Inside of the room: copies of which all but the addresses is known when they are bound, as moves of boxes. A padded
-// one is a move of what the source has, and one for each side that is beyond it.
+// Inside the room: copies of which everything but the addresses is known at bind time, as moves of boxes. A padded copy
+// is one move for what the source has, and one for each side that exceeds it.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Inside of the room: buffers with numbers for bounds, and how statements derive one from another. Used by the
-// reference; what it says for numbers, compile says for expressions.
+// Inside the room: buffers with numeric bounds, and how statements derive one from another. Used by the reference;
+// binding does the same with expressions.
 #pragma once
 #include <memory>
 #include <optional>

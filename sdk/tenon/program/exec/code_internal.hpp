@@ -1,6 +1,6 @@
-// Inside of the room: the code of a bound program, and the frame that it works on.
+// Inside the room: the code of a bound program, and the frame that it works on.
 //
-// A frame is one block of bytes: int64 registers, and the views, dims and scalars that kernels see, at fixed offsets.
+// A frame is one block of bytes at fixed offsets: int64 registers, and the views, dims and scalars that kernels get.
 // What a kernel sees is computed in place: the min of a dim is a register like any other. Each worker of a parallel
 // loop has a copy of the frame.
 #pragma once

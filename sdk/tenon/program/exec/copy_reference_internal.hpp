@@ -1,4 +1,4 @@
-// Inside of the room: what a Copy means, element by element.
+// Inside the room: the reference implementation of Copy, element by element.
 #pragma once
 #include <functional>
 

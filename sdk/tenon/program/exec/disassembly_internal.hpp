@@ -1,4 +1,4 @@
-// Inside of the room: the code of a bound program, for people.
+// Inside the room: the code of a bound program as readable text.
 #pragma once
 #include <string>
 

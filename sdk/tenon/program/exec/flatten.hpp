@@ -1,5 +1,5 @@
 // The calls and copies of one run of a program as a list, with numbers in place of expressions: for targets that
-// enqueue work on a device, where nothing is decided on the way.
+// enqueue work on a device, where nothing can be decided during the run.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace tenon::program {
 
-// A box of a declared buffer or of an allocation. The element at index x lies at offset_bytes + sum over dims of
+// A box of a declared buffer or of an allocation. The element at index x is at offset_bytes + sum over dims of
 // place(x_d) * stride_d from the first byte of `root`.
 struct FlatOperand {
   BufferId root = -1;
@@ -23,8 +23,8 @@ struct FlatOperand {
 struct FlatStep {
   std::string stage;
   KernelHandle kernel;  // null: a copy
-  // Of a call, in its order. Of a copy: the destination, then the source; the latter begins with the element that the
-  // destination's first one gets, and has the destination's dims, with the bytes by which the source moves along each.
+  // For a call, the operands in its order. For a copy, the destination, then the source. The source begins with the
+  // element that the destination's first one gets, and has the destination's dims, with the source strides in bytes.
   std::vector<FlatOperand> operands;
 };
 
@@ -33,8 +33,8 @@ struct FlatProgram {
   std::vector<int64_t> local_bytes;  // by BufferId, of allocations; 0 of other buffers
 };
 
-// Data pointers of `shapes` are not used. The program is verified. Code::unsupported, with the statement: calls with
-// scalars, transfers, copies that pad or whose map is not linear.
+// Data pointers of `shapes` are not used. The program must be verified. Code::unsupported, naming the statement, for
+// calls with scalars, transfers, and copies that pad or whose map is not linear.
 TENON_API Result<FlatProgram> flatten(const Program& program, const Arguments& shapes);
 
 }  // namespace tenon::program

@@ -1,4 +1,4 @@
-// Inside of the room: the reference, one statement after another.
+// Inside the room: the reference interpreter.
 #pragma once
 #include <deque>
 #include <memory>

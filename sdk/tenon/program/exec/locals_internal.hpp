@@ -1,4 +1,4 @@
-// Inside of the room: when the locals of a program begin to live.
+// Inside the room: where the lifetimes of a program's locals begin.
 #pragma once
 #include <span>
 #include <vector>

@@ -1,4 +1,4 @@
-// Inside of the room: runs the code of a bound program.
+// Inside the room: the virtual machine that runs the code of a bound program.
 #pragma once
 #include <atomic>
 #include <mutex>

@@ -1,4 +1,4 @@
-// Inside of the room: hints of a bound program, as the lines of the caches that they are about.
+// Inside the room: prefetch hints of a bound program, as cache lines.
 #pragma once
 #include <algorithm>
 #include <array>

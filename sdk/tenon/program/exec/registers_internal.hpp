@@ -1,8 +1,8 @@
-// Inside of the room: expressions of a bound program as registers of its frame.
+// Inside the room: expressions of a bound program as registers of its frame.
 //
-// A level is the program or a loop around the code that is being made. An expression belongs to the deepest level whose
-// symbol it has, and is computed there, once: a register that a serial loop steps by an amount that does not change
-// within it (also modulo a constant), or by code at the begin of each iteration.
+// A level is the program or a loop around the code that is being generated. An expression belongs to the deepest level
+// whose symbol it contains, and is computed there, once: as a register that a serial loop increments by a
+// loop-invariant amount (also modulo a constant), or by code at the beginning of each iteration.
 #pragma once
 #include <string>
 #include <unordered_map>

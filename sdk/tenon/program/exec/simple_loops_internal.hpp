@@ -1,4 +1,4 @@
-// Inside of the room: which bodies code may be made for several times, and loops of a few iterations written out.
+// Inside the room: which loop bodies may be duplicated, and unrolling of short loops.
 #pragma once
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Inside of the room: counts into RunStatistics, or nowhere.
+// Inside the room: collects RunStatistics, if requested.
 #pragma once
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// Inside of the room: the numbers that code for a body of a loop computes.
+// Inside the room: the numbers that code for a loop body computes.
 #pragma once
 #include <string>
 #include <vector>

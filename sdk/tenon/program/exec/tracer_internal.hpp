@@ -1,4 +1,4 @@
-// Inside of the room: a run of the reference without its kernels, for who wants to know what would be touched.
+// Inside the room: a run of the reference without its kernels, for analyses of what would be accessed.
 #pragma once
 #include <tenon/program/exec/buffers_internal.hpp>
 #include <tenon/program/exec/run.hpp>

@@ -1,8 +1,8 @@
-// Inside of the room: transfers that go on beside the program.
+// Inside the room: transfers that run concurrently with the program.
 //
 // Each worker has a queue. Its jobs are taken in order: by the thread of the engine, or by the worker itself when it
-// waits. So nobody waits for a transfer that nobody has begun, and a machine with one core loses nothing but the
-// hand-over.
+// waits. Nobody therefore waits for a transfer that nobody has begun, and a machine with one core loses only the cost
+// of handing jobs over.
 #pragma once
 #include <array>
 #include <atomic>
@@ -15,18 +15,18 @@
 
 namespace tenon::program::detail {
 
-// The transfers of one worker, who calls all but run_next().
+// The transfers of one worker, which calls everything except run_next().
 class TransferQueue {
  public:
   TransferQueue(const std::vector<Site>& sites, size_t tokens);
 
-  // The transfer has been done, or there is nothing to do.
+  // The transfer was done synchronously, or there was nothing to do.
   void done_at_once(TokenId token) { ++tokens_[static_cast<size_t>(token)].started; }
-  // With all that views of the frame say now; false when there is no room, and nothing has been done.
+  // Enqueues the job with the current views of the frame; false when there is no room, and nothing has been done.
   bool push(const Site& site, Frame& frame);
-  // Ends the oldest transfer of the token; what its copy gave.
+  // Waits for the oldest transfer of the token; returns the result of its copy.
   Result<void> wait(TokenId token);
-  // At the end of a run: forgets what nobody has begun, and waits for the rest.
+  // At the end of a run: drops jobs that nobody has begun, and waits for the rest.
   void reset();
 
   // Runs the first job that nobody has taken; false when there is none. Any thread.
@@ -60,12 +60,12 @@ class TransferQueue {
   std::atomic<uint64_t> pushed_{0}, taken_{0};
 };
 
-// One thread for the queues of all workers. It sleeps when there has been nothing to do for a while.
+// One thread for the queues of all workers. It sleeps when there has been no work for a while.
 class TransferEngine {
  public:
   explicit TransferEngine(std::vector<TransferQueue*> queues);
   ~TransferEngine();
-  // There is a job. Cheap while the thread is awake.
+  // Announces a job. Cheap while the thread is awake.
   void wake();
 
  private:

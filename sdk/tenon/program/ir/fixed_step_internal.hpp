@@ -1,4 +1,4 @@
-// Inside of the room: how an index of a copy's source goes along the dims of its destination.
+// Inside the room: the stride of a copy's source index along the dims of its destination.
 #pragma once
 #include <optional>
 #include <string>

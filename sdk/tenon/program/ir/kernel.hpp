@@ -1,4 +1,4 @@
-// Kernels: what a call statement runs, and how it sees the buffers it is given.
+// Kernels: the functions that a call statement runs, and their view of the buffers passed to them.
 //
 //   // y(i) = 2 * x(i)
 //   KernelHandle twice = make_kernel("twice", [](CallContext& c) -> Result<void> {
@@ -32,10 +32,10 @@ struct DimView {
   int64_t min = 0;
   int64_t extent = 0;  // elements, >= 0
   int64_t stride = 0;  // bytes from an index to the next; 0: all indices are the same element; may be negative
-  int64_t fold = 0;    // > 0: a ring of that many places: index x lies at place x mod fold. 0: x lies at place x - min
+  int64_t fold = 0;    // > 0: a ring buffer of that many places: index x is at place x mod fold. 0: at place x - min
 
   int64_t max() const { return min + extent - 1; }
-  // Which multiple of the stride lies between the base and index x.
+  // The place of index x: how many strides it is from the base.
   int64_t place(int64_t x) const {
     if (fold <= 0) return x - min;
     const int64_t rest = x % fold;
@@ -71,8 +71,8 @@ struct BufferView {
   }
 };
 
-// The elements of a BufferView as C++ values of type T (const for what is only read). Neither type nor index is
-// checked.
+// The elements of a BufferView as C++ values of type T (const for operands that are only read). Neither type nor index
+// is checked.
 template <class T>
 class Elements {
  public:
@@ -97,19 +97,19 @@ class Elements {
   BufferView view_;
 };
 
-// What a kernel keeps from one call to the next at one place of a program, so that hot calls need not take it from the
-// heap: tables, views of operands. Nobody else uses it meanwhile; it must not change results.
+// What a kernel keeps between calls at one place of a program, so that hot calls need not allocate: tables, views of
+// operands. Nobody else uses it during a call; it must not change results.
 struct TENON_API KernelState {
   virtual ~KernelState();
 };
 
-// What one call gets. Borrowed for the call.
+// The arguments of one call. Borrowed for the call.
 struct CallContext {
   std::span<const BufferView> operands;  // in the order of the call statement, each cropped to its box
   std::span<const int64_t> scalars;
   std::string_view stage;
-  int64_t worker = 0;            // of the innermost parallel or pipelined loop around the call, 0 outside of one
-  KernelState* state = nullptr;  // what Kernel::make_state gave for this place, worker and bound program; may be null
+  int64_t worker = 0;               // in the innermost enclosing parallel or pipelined loop, 0 outside one
+  KernelState* state = nullptr;     // from Kernel::make_state for this place, worker and bound program; may be null
   ParallelFor* parallel = nullptr;  // threads that the kernel may use; null: none
 
   ParallelFor& pool() const { return parallel ? *parallel : serial(); }
@@ -120,37 +120,39 @@ struct CallContext {
   }
 };
 
-// Called only when no box that it writes is empty. Reads the boxes of its `in` and `inout` operands, writes all of the
-// boxes of its `out` operands, touches nothing else (contract mode checks that, exec/contract.hpp), takes no memory
-// from the heap when it is meant for hot loops, and may be called from several threads at once.
+// Called only when no box that it writes is empty. Reads the boxes of its `in` and `inout` operands, writes the whole
+// boxes of its `out` operands, and accesses nothing else (contract mode checks that, exec/contract.hpp). A kernel for
+// hot loops allocates no heap memory. It may be called from several threads at once.
 using KernelFunction = std::function<Result<void>(CallContext&)>;
 
 struct Kernel {
   std::string name;  // in the text form; [A-Za-z_][A-Za-z0-9_.]*
   KernelFunction run;
-  // Whether it takes operands with fold > 0. Otherwise a box that wraps around its ring is an error; a box that does
-  // not is always given with fold 0, to any kernel.
+  // Whether it accepts operands with fold > 0. If not, a box that wraps around its ring buffer is an error; a box that
+  // does not wrap is always passed with fold 0, to any kernel.
   bool takes_folded = false;
-  // Takes boxes without gaps only, dim 0 fastest: whoever makes the program sees to it, and contract mode watches the
-  // ends of the outermost dim alone.
+  // Accepts only boxes without gaps, dim 0 fastest. The maker of the program has to ensure this; contract mode checks
+  // only the ends of the outermost dim.
   bool takes_dense_only = false;
-  // With takes_dense_only: but gaps that it was made for, between the elements of a box, as the program states them.
+  // With takes_dense_only: except for gaps that it was made for, between the elements of a box, as the program states
+  // them.
   bool keeps_gaps = false;
-  // So many operands at the end are workspaces: `out`, and what the kernel leaves in them is no result.
+  // The last so many operands are workspaces: they are `out`, and what the kernel leaves in them is no result.
   int workspaces = 0;
   // May be empty; see CallContext::state. Called when a program is bound. An interpreter has no states.
   std::function<std::unique_ptr<KernelState>()> make_state = {};
-  // What `run` does for a call that has a state of make_state: compiled programs call it without a detour. May be null.
+  // Does the same as `run` for a call whose state is from make_state: compiled programs call it directly. May be null.
   Result<void> (*run_in_state)(CallContext&) = nullptr;
-  // What `run` does, but that other threads may not see the results before `finish` is called on the same thread:
-  // compiled programs call it in serial loops, and `finish` after each of those. Both null: there is no such way.
+  // Does the same as `run`, except that other threads may not see the results before `finish` is called on the same
+  // thread. Compiled programs call it in serial loops, and `finish` after each loop. Both null: there is no such
+  // variant.
   Result<void> (*run_unfinished)(CallContext&) = nullptr;
   void (*finish)() = nullptr;
 };
 using KernelHandle = std::shared_ptr<const Kernel>;
 
 TENON_API KernelHandle make_kernel(std::string name, KernelFunction run, bool takes_folded = false);
-// Of a function, or a lambda without captures: compiled programs call it without a detour.
+// For a function, or a lambda without captures: compiled programs call it directly, not through std::function.
 template <class F>
 requires std::convertible_to < F, Result<void>(*)
 (CallContext&) > KernelHandle make_kernel(std::string name, F function, bool takes_folded = false) {

@@ -1,5 +1,5 @@
-// Inside of the room: the parser. text_cursor has words, parse.cpp declarations, parse_expr.cpp expressions and
-// regions, parse_statements.cpp and parse_calls.cpp the statements.
+// Inside the room: the parser. text_cursor reads words, parse.cpp declarations, parse_expr.cpp expressions and regions,
+// parse_statements.cpp and parse_calls.cpp the statements.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// Program: what is declared, and the statement that runs.
+// Program: its declarations, and the statement that it runs.
 #pragma once
 #include <array>
 #include <optional>
@@ -37,9 +37,9 @@ struct Program {
   std::vector<Buffer> buffers;       // in any order; local ones are visible where their statement says
   std::vector<std::string> tokens;   // names as of buffers
   Statement body;
-  // Memory that all of the body sees, with no statement around it: a graph has more values than statements can stand in
-  // one another. Dims and slots are expressions over scalars and declared buffers. A local lives from the statement of
-  // the outermost block that first names it to its Free, or to the end.
+  // Memory that the whole body can use, without an enclosing statement: a graph has more values than statements can be
+  // nested. Dims and slots are expressions over scalars and declared buffers. A local is live from the statement of the
+  // outermost block that first names it until its Free, or to the end.
   std::vector<Allocation> locals;
 
   bool operator==(const Program&) const = default;
@@ -49,7 +49,7 @@ struct Program {
   TENON_API std::optional<BufferId> find_buffer(std::string_view name) const;
 };
 
-// What a symbol NAME.min0 is about.
+// Which property of a buffer a symbol such as NAME.min0 denotes.
 enum class Meta : uint8_t { min, extent, stride, fold };
 
 TENON_API Expr meta_of(std::string_view buffer, Meta meta, int dim);
@@ -59,7 +59,7 @@ inline Expr max_of(std::string_view buffer, int dim) { return min_of(buffer, dim
 inline Expr stride_of(std::string_view buffer, int dim) { return meta_of(buffer, Meta::stride, dim); }
 inline Expr fold_of(std::string_view buffer, int dim) { return meta_of(buffer, Meta::fold, dim); }
 
-// The parts of a symbol that meta_of made: buffer (borrowed from `symbol`), meta and dim. Nothing for other symbols.
+// The parts of a symbol from meta_of: buffer (borrowed from `symbol`), meta and dim. Nothing for other symbols.
 struct MetaSymbol {
   std::string_view buffer;
   Meta meta;
@@ -67,7 +67,7 @@ struct MetaSymbol {
 };
 TENON_API std::optional<MetaSymbol> parse_meta(std::string_view symbol);
 
-// The symbol of how many threads a run may use.
+// The symbol for the number of threads that a run may use.
 inline constexpr std::string_view kThreadsSymbol = "run.threads";
 
 }  // namespace tenon::program

@@ -1,4 +1,4 @@
-// Kernels whose calls can be settled.
+// Settled kernel calls: calls reduced to machine code and fixed words (support/settled_call.hpp).
 #pragma once
 #include <vector>
 
@@ -9,12 +9,13 @@
 
 namespace tenon::program {
 
-// A second base of a KernelState. Asked for by dynamic_cast, so that states without it stay as they are.
+// A second base class of a KernelState, found by dynamic_cast, so that states without it need not change.
 class TENON_API SettlingState {
  public:
   virtual ~SettlingState();
-  // Adds what a call with these operands does, on the calling thread alone; true if it did. They hold as long as
-  // the state does and makes no other call. False: nothing is added, the call is made as any other.
+  // Appends what a call with these operands does, using the calling thread alone, and returns true. The appended calls
+  // are valid as long as the state lives and makes no other call. False: nothing is appended, and the call has to be
+  // made as usual.
   virtual Result<bool> settle(const CallContext& context, std::vector<SettledCall>& calls) = 0;
 };
 

@@ -1,21 +1,22 @@
-// The same program with less to do.
+// Simplification: the same program with less work.
 #pragma once
 #include <tenon/program/ir/program.hpp>
 #include <tenon/support/export.hpp>
 
 namespace tenon::program {
 
-// Needs: a verified program. Keeps: what the program computes, names, the order of what is left. Leaves no:
-//   - loop that certainly has no iteration or nothing in it; loop with certainly one iteration (its body instead)
-//   - call or copy whose predicate is 0, or whose results nothing reads but what is of no use itself; check that
-//     certainly holds
-//   - allocation or local that nothing uses, let or view whose name nothing uses, let of a constant or a symbol
-// and no expression that is simpler under what is known of the loops around. Until nothing changes.
+// Needs: a verified program. Keeps: what the program computes, names, the order of the remaining statements. Afterwards
+// there is no:
+//   - loop that certainly has no iteration or an empty body; loop with certainly one iteration (its body replaces it)
+//   - call or copy whose predicate is 0, or whose results are read only by statements that are dropped themselves
+//   - check that certainly holds
+//   - unused allocation or local, let or view whose name is unused, let of a constant or a symbol
+// and every expression is simplified as far as the enclosing loops allow. Repeats until nothing changes.
 TENON_API Program simplify(Program program);
 
-// Drops calls and copies whose results nothing needs, and locals of theirs: one look at each statement, where
-// simplify() looks at each several times. Enough for programs that are made without loops and expressions in need of
-// it, as large graphs are.
+// Drops calls and copies whose results nothing needs, and their locals: one visit of each statement, where simplify()
+// visits each several times. Enough for programs without loops and expressions to simplify, such as those of large
+// graphs.
 TENON_API Program without_dead_stores(Program program);
 
 }  // namespace tenon::program

@@ -14,19 +14,19 @@
 //     }
 //   }
 //
-// Buffers. A buffer is an entry of Program::buffers (program.hpp) and is named by its index there. Declared buffers
-// (input, output, constant, state) are given by the caller. The others come to be by one statement (Allocate, Crop,
-// Slice, Transpose, View) and are visible in its body only. Each has, per dim, min, extent,
-// stride and fold; DimView (kernel.hpp) says what they mean.
+// Buffers. A buffer is an entry of Program::buffers (program.hpp) and is identified by its index there. Declared
+// buffers (input, output, constant, state) are passed by the caller. The others are made by one statement (Allocate,
+// Crop, Slice, Transpose, View) and are visible only in its body. Each has, per dim, min, extent, stride and fold;
+// DimView (kernel.hpp) defines them.
 //
-// Expressions are tenon::Expr over these symbols, evaluated where the statement stands:
-//   n              a scalar parameter of the program, or the symbol of a Let or a Loop around
+// Expressions are tenon::Expr over these symbols, evaluated where the statement is:
+//   n              a scalar parameter of the program, or the symbol of an enclosing Let or Loop
 //   NAME.min0      min, extent, stride (bytes), fold (0: none) of dim 0 of the buffer NAME, as visible there
 //   run.threads    how many threads the run may use
-// An expression without value (a division by zero, a number outside int64) stops the run with an error.
+// An expression without a value (a division by zero, a number outside int64) stops the run with an error.
 //
-// Order. Statements of a Block run one after another. What may happen at the same time: iterations of a parallel loop,
-// or of a pipelined one as far as Signal and Await let them; and a transfer, from its DmaStart until its DmaWait.
+// Order. Statements of a Block run one after another. Concurrent are only: iterations of a parallel loop; iterations of
+// a pipelined loop, as far as Signal and Await allow; and a transfer, from its DmaStart until its DmaWait.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -52,23 +52,23 @@ namespace detail {
 struct StatementNode;
 }
 
-// A handle of an immutable statement: copies share it. A default one does nothing.
+// A handle of an immutable statement; copies share it. A default-constructed one does nothing.
 class TENON_API Statement {
  public:
   Statement() = default;
-  // From any of the structs below: Statement s = Loop{...}. A Block loses its empty statements, takes the statements of
-  // inner blocks for its own, and becomes its only statement when there is one.
+  // From any of the structs below: Statement s = Loop{...}. A Block drops its empty statements and absorbs the
+  // statements of inner blocks; with a single statement it becomes that statement.
   template <class T>
   requires(!std::same_as<T, Statement>) Statement(T node);
 
   bool empty() const { return !node_; }
-  // The struct, null when the statement is another one.
+  // The struct, or null when the statement is of another kind.
   template <class T>
   const T* as() const;
   // visitor(const Block&), visitor(const Loop&) ...; must not be called on the empty statement.
   template <class Visitor>
   decltype(auto) visit(Visitor&& visitor) const;
-  // Whether both are one node: O(1), where == compares what they say.
+  // Whether both are the same node, in O(1); == compares their contents.
   bool is(const Statement& other) const { return node_ == other.node_; }
   friend TENON_API bool operator==(const Statement& a, const Statement& b);
 
@@ -99,17 +99,17 @@ struct Dim {
   Expr extent;  // elements, >= 0
   std::optional<Expr>
       stride;                // bytes; unset: dense, i.e. the bytes of an element (dim 0) or of all places of dim d - 1
-  std::optional<Expr> fold;  // places of a ring; unset or <= 0: none. Without effect where it is >= extent
+  std::optional<Expr> fold;  // places of a ring buffer; unset or <= 0: none. No effect where it is >= extent
   bool operator==(const Dim&) const = default;
 };
 
 enum class Placement : uint8_t {
   automatic,  // on the stack up to RunOptions::stack_bytes, else from the heap
   heap,       // from the arena of its memory space
-  stack,      // small, close to the code; same arena in a compiled program, counted apart
+  stack,      // small, close to the code; same arena in a compiled program, counted separately
 };
 
-// Memory for a buffer; its dims are what the body sees. Its contents are undefined until written. A dim has `places` =
+// Memory for a buffer with the dims that the body sees. Its contents are undefined until written. A dim has `places` =
 // fold where 0 < fold < extent, else extent, and the memory reaches from the lowest to the highest byte of any element:
 // element bytes + sum over dims of (places - 1) * |stride|.
 struct Allocation {
@@ -118,9 +118,9 @@ struct Allocation {
   std::string space = "host";  // a memory of the target
   int64_t align_bytes = 0;     // a power of two; 0: kAlignBytes
   Placement placement = Placement::automatic;
-  // As many times that memory, in one piece. A statement that runs on worker w of the loop around it that has more than
-  // one worker uses slot w; outside of such loops, slot 0. A slot keeps its contents between the iterations of a
-  // worker.
+  // Allocates that memory so many times, in one piece. A statement that runs on worker w of the innermost enclosing
+  // loop with more than one worker uses slot w; outside such loops, slot 0. A slot keeps its contents between the
+  // iterations of a worker.
   Expr slots = 1;
   bool operator==(const Allocation&) const = default;
 };
@@ -130,7 +130,7 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
-// `symbol` stands for the value in the body. Symbols in scope may not be bound again.
+// `symbol` denotes the value in the body. Symbols in scope may not be bound again.
 struct Let {
   std::string symbol;
   Expr value;
@@ -138,15 +138,15 @@ struct Let {
   bool operator==(const Let&) const = default;
 };
 
-// Freed at the end of the body, or by a Free within.
+// Freed at the end of the body, or by a Free in it.
 struct Allocate {
   Allocation allocation;
   Statement body;
   bool operator==(const Allocate&) const = default;
 };
 
-// Gives the memory of an Allocate around back before the end of its body. Until that end, nobody uses the buffer or a
-// view of it. Must not stand inside of a loop that does not hold the Allocate as well.
+// Ends the lifetime of an enclosing Allocate before the end of its body. From then on, nobody uses the buffer or a view
+// of it. Must not be inside a loop that does not also contain the Allocate.
 struct Free {
   BufferId buffer = -1;
   bool operator==(const Free&) const = default;
@@ -154,18 +154,18 @@ struct Free {
 
 enum class LoopKind : uint8_t {
   serial,
-  // Iterations are independent; they run in any order and at the same time.
+  // Iterations are independent; they run in any order and concurrently.
   parallel,
-  // Iterations start in order, and overlap: iteration i starts when all up to i - workers are complete. Signal and
-  // Await in the body order the stages of different iterations.
+  // Iterations start in order and overlap: iteration i starts when all up to i - workers are complete. Signal and Await
+  // in the body order the stages of different iterations.
   pipelined,
 };
 
 // for symbol = begin, begin + step ... while < end. begin, end, step and workers are evaluated once, at entry; a step
 // below 1 is an error.
 // A parallel or pipelined loop is run by min(workers, threads of the run, iterations) workers, at least one; by one
-// inside of a loop that has several. Workers take iterations in ascending order. An error in an iteration ends the
-// loop; the one reported is of the lowest iteration known to have failed.
+// inside a loop that has several. Workers take iterations in ascending order. An error in an iteration ends the loop;
+// the error reported is that of the lowest iteration known to have failed.
 struct Loop {
   std::string symbol;
   Expr begin;
@@ -177,9 +177,9 @@ struct Loop {
   bool operator==(const Loop&) const = default;
 };
 
-// `buffer` is `source` with the indices outside of `box` taken away: min is the larger of both minima, the last index
-// the smaller of both; what would be a negative extent is 0. `buffer` may be `source` itself: its metadata then are
-// those of the crop, inside the body.
+// `buffer` is `source` without the indices outside `box`: its min is the larger of both minima, its last index the
+// smaller of both, and a negative extent becomes 0. `buffer` may be `source` itself: inside the body, its metadata are
+// then those of the crop.
 struct Crop {
   BufferId buffer = -1;
   BufferId source = -1;
@@ -188,7 +188,7 @@ struct Crop {
   bool operator==(const Crop&) const = default;
 };
 
-// `buffer` has the dims of `source` that have no index here; the others stand at that index, which must be within.
+// `buffer` has the dims of `source` that have no index here; the others are fixed at that index, which must be inside.
 struct Slice {
   BufferId buffer = -1;
   BufferId source = -1;
@@ -197,7 +197,7 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-// Dim d of `buffer` is dim order[d] of `source`. Dims may be left out, which keeps them at their min, and repeated.
+// Dim d of `buffer` is dim order[d] of `source`. Dims may be omitted, which fixes them at their min, and repeated.
 struct Transpose {
   BufferId buffer = -1;
   BufferId source = -1;
@@ -207,8 +207,8 @@ struct Transpose {
 };
 
 // The general view: `buffer` has the dims given here, over the memory of `source` from its base plus `offset` bytes on.
-// The base of a buffer is the element at min of each dim that is not folded, at place 0 of each that is. Any stride may
-// be negative or 0. Elements outside of the memory that `source` was made with must not be reached.
+// The base of a buffer is the element at min of each dim that is not folded, and at place 0 of each that is. Strides
+// may be negative or 0. Elements outside the memory with which `source` was made must not be accessed.
 struct View {
   BufferId buffer = -1;
   BufferId source = -1;
@@ -227,9 +227,9 @@ struct Operand {
 };
 
 // Runs a kernel, unless the predicate is 0 or a box that it writes is empty. Operands are cropped to their boxes. Boxes
-// of `in` and `out` operands may share memory only element for element (a kernel in place). A predicate that is 0 lets
-// the results be anything: whoever runs the program may honour predicates or not, and what does not depend on the
-// results of predicated calls is the same either way.
+// of `in` and `out` operands may share memory only element for element (an in-place kernel). With a predicate of 0 the
+// results may be anything: an executor may honour predicates or not, and whatever does not depend on the results of
+// predicated calls is the same either way.
 struct Call {
   KernelHandle kernel;
   std::vector<Operand> operands;
@@ -239,12 +239,14 @@ struct Call {
   bool operator==(const Call&) const = default;
 };
 
-// For each index of `destination`: destination[index] = source[map(index)], where `indices` names the index of each
-// dim of the destination and `map` has an expression for each dim of the source; any expression will do: -x, x + 3,
-// y floordiv 2, (x + 8 * y) mod 5. Both have the same element type. Does nothing when the destination's box is empty.
-// Where map(index) is outside of the source's box (or of the source): with an element as padding, that element is
-// written; with a region, its element at the same `index` (a region of rank 0: its only element); without padding it is
-// an error. Nothing of the source is read there.
+// For each index of `destination`: destination[index] = source[map(index)]. `indices` names the index of each dim of
+// the destination, and `map` has an expression for each dim of the source; any expression is allowed: -x, x + 3,
+// y floordiv 2, (x + 8 * y) mod 5. Both have the same element type. No effect when the destination's box is empty.
+//
+// Where map(index) is outside the source's box (or outside the source), nothing of the source is read. With an element
+// as padding, that element is written; with a region, its element at the same `index` (for a region of rank 0, its only
+// element); without padding it is an error.
+//
 // When source and destination share memory, elements are moved in ascending order of the index, dim 0 fastest; an
 // element that is copied onto itself may be left as it is.
 struct Copy {
@@ -254,13 +256,13 @@ struct Copy {
   std::vector<std::string> indices;
   std::vector<Expr> map;
   std::variant<std::monostate, Element, Region> padding;
-  Expr predicate = 1;  // 0: not done; what a predicate means is said at Call
+  Expr predicate = 1;  // 0: not done; Call defines what a predicate means
   std::string stage;   // empty: "copy"
   bool operator==(const Copy&) const = default;
 };
 
-// A copy that goes on while the program does, until the wait that ends it. Each token is a queue: DmaWait ends the
-// oldest transfer started with it. Between the two, nobody may touch what the transfer writes or write what it reads.
+// A copy that runs concurrently with the program until the wait that ends it. Each token is a queue: DmaWait ends the
+// oldest transfer started with it. Between the two, nobody may access what the transfer writes or write what it reads.
 // Each worker of a parallel or pipelined loop has queues of its own; they must be empty at the end of an iteration, and
 // all queues at the end of the program.
 struct DmaStart {
@@ -273,9 +275,9 @@ struct DmaWait {
   bool operator==(const DmaWait&) const = default;
 };
 
-// Inside of a pipelined loop; they speak of the innermost one around. Signal: stage `stage` of this iteration is done.
-// Await: blocks until stage `stage` of all earlier iterations is done; what they wrote before their Signal is visible.
-// An iteration that ends has done all of its stages. Stages are 0 to kMostStages.
+// Inside a pipelined loop; they refer to the innermost enclosing one. Signal: stage `stage` of this iteration is done.
+// Await: blocks until stage `stage` of all earlier iterations is done; what these wrote before their Signal is visible
+// (happens-before). At its end an iteration has completed all of its stages. Stages are 0 to kMostStages.
 inline constexpr int kMostStages = 255;
 struct Signal {
   int stage = 0;
@@ -286,9 +288,9 @@ struct Await {
   bool operator==(const Await&) const = default;
 };
 
-// A hint: what of the box lies within the buffer will be read (Access::in) or written (out) before long, so that who
-// runs the program may begin to bring it nearer. It reads and writes nothing, its box may leave the buffer, and it may
-// be ignored. Of several hints for one box this is portion `part` of `parts` (1 to kMostParts) of about the same size.
+// A hint: the part of the box that is inside the buffer will soon be read (Access::in) or written (out), so that the
+// executor may prefetch it. It reads and writes nothing, its box may exceed the buffer, and it may be ignored. Of
+// several hints for one box, this is portion `part` of `parts` (1 to kMostParts), all of about the same size.
 inline constexpr int kMostParts = 255;
 struct Prefetch {
   Access access = Access::in;

@@ -1,5 +1,5 @@
-// Inside of the room: what buffers and symbols are worth at a point of a program, as expressions over what is not known
-// yet. The verifier knows nothing but declarations; binding (exec) knows all but the loops' symbols.
+// Inside the room: symbolic state at a point of a program: buffers and symbols as expressions over what is not yet
+// known. The verifier knows only declarations; binding (exec) knows everything except the loops' symbols.
 #pragma once
 #include <optional>
 #include <string>

@@ -24,11 +24,12 @@
 //   range    := expr "+:" expr                        min and extent
 //   dims     := "[" [ dim { "," dim } ] "]"           dim := range [ "stride" expr ] [ "fold" expr ]
 //   body     := "{" { statement } "}"
-//   buffer, token := "%" name;  bytes := "0x" and two digits for each byte, as they lie in memory
+//   buffer, token := "%" name;  bytes := "0x" and two digits for each byte, in memory order
 //
 // Expressions are as in expr/text.hpp and end at the line's end at the latest. Comments run from # to the end of the
-// line. A name is [A-Za-z_][A-Za-z0-9_]*; scalars and symbols, which stand in expressions alone, may not be a word that
-// ends an expression (such as step) or is part of one (such as min). Names of programs, kernels and memories have dots.
+// line. A name is [A-Za-z_][A-Za-z0-9_]*. Scalars and symbols, which also occur in expressions, may not be a word that
+// ends an expression (such as step) or is part of one (such as min). Names of programs, kernels and memories may
+// contain dots.
 #pragma once
 #include <map>
 #include <string>
@@ -50,10 +51,10 @@ using KernelTable = std::map<std::string, KernelHandle, std::less<>>;
 TENON_API Result<Program> parse_program(std::string_view text, const KernelTable& kernels,
                                         std::string_view where = "text");
 
-// Most statements within statements that the text form, the verifier and the executors take.
+// The deepest nesting of statements that the text form, the verifier and the executors accept.
 inline constexpr int kMaxDepth = 400;
 
-// Whether a text may name a scalar or a symbol; a buffer or a token.
+// Whether a name is valid in the text form for a scalar or a symbol; for a buffer or a token.
 TENON_API bool is_name(std::string_view text);
 TENON_API bool is_buffer_name(std::string_view text);
 

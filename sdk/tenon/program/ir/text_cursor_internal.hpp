@@ -1,4 +1,4 @@
-// Inside of the room: where a parser of text stands, and the words it takes from there.
+// Inside the room: the position of a text parser, and the words that it reads there.
 #pragma once
 #include <array>
 #include <string>

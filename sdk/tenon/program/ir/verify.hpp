@@ -1,4 +1,4 @@
-// The verifier: is this program one that passes and executors may rely on?
+// The verifier: checks the properties of a program that passes and executors rely on.
 #pragma once
 #include <tenon/program/ir/program.hpp>
 #include <tenon/support/export.hpp>
@@ -6,16 +6,17 @@
 
 namespace tenon::program {
 
-// Checks, and names the statement of the first fault, with a frame for each statement around it:
+// Reports the first fault, naming its statement, with a frame for each enclosing statement:
 //   names      are names of the text form, once each; symbols in scope are not bound again
 //   scope      each buffer, symbol and metadata is visible where it is used; nothing is used after its Free
 //   types      ranks of boxes, views and copies; element types byte addressable, the same on both sides of a copy
-//   access     inputs and constants are not written; nothing is read that has not been written before or around
-//   bounds     boxes that certainly leave their buffer, steps and slots that are certainly below 1
+//   access     inputs and constants are not written; nothing is read that is written neither before nor in an enclosing
+//              loop
+//   bounds     boxes that certainly exceed their buffer, steps and slots that are certainly below 1
 //   tokens     certainly waited for without a transfer, or never waited for
-//   stages     Signal and Await stand in a pipelined loop
-// "certainly" is as far as expressions can be proved under what is known without arguments; the rest is checked by a
-// run. Time: linear in the statements, times the work of proofs about their boxes.
+//   stages     Signal and Await are inside a pipelined loop
+// "certainly" means: provable for these expressions without arguments; a run checks the rest. Time: linear in the
+// statements, times the work of proofs about their boxes.
 TENON_API Result<void> verify(const Program& program);
 
 }  // namespace tenon::program

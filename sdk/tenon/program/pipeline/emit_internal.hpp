@@ -1,6 +1,6 @@
-// Inside of the room: the plan of a pipeline as statements. emit.cpp has blocks and loops, emit_memory.cpp allocations,
-// emit_views.cpp what iterations see of them, emit_stages.cpp calls and copies, emit_ahead.cpp what is fetched for
-// later iterations, emit_checks.cpp what the caller must give.
+// Inside the room: lowers the plan of a pipeline to statements. emit.cpp has blocks and loops, emit_memory.cpp
+// allocations, emit_views.cpp the views of them in iterations, emit_stages.cpp calls and copies, emit_ahead.cpp
+// prefetches for later iterations, emit_checks.cpp the conditions on the caller.
 #pragma once
 #include <map>
 #include <string>

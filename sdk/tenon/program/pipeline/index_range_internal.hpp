@@ -1,4 +1,4 @@
-// Inside of the room: which indices an expression reaches, and the largest value it takes in the iterations of a loop.
+// Inside the room: the range of indices of an expression, and its largest value over the iterations of a loop.
 #pragma once
 #include <string>
 #include <string_view>

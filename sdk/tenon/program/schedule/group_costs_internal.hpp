@@ -1,4 +1,4 @@
-// Inside of the room: what a group of stages costs whose last one is computed strip by strip, and the others with it.
+// Inside the room: the cost of a group of stages, whose last one is computed strip by strip, and the others with it.
 // The model is that of auto_schedule.hpp.
 #pragma once
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Inside of the room: one thing that is timed while others use the machine.
+// Inside the room: a timing that tolerates other users of the machine.
 #pragma once
 #include <sys/resource.h>
 

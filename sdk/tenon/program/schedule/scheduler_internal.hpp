@@ -1,5 +1,5 @@
-// Inside of the room: how the stages of a pipeline are cut into groups. scheduler.cpp finds the cheapest way,
-// stated_groups.cpp costs the one that an author states.
+// Inside the room: how the stages of a pipeline are divided into groups. scheduler.cpp finds the cheapest division,
+// stated_groups.cpp computes the cost of a manual one.
 #pragma once
 #include <algorithm>
 #include <string>
@@ -89,8 +89,8 @@ class Scheduler {
   // Adds the stage to all groups that may hold it, and begins one with it.
   void extend(OpenGroups& kind, size_t last, Cuts& cuts) const;
 
-  // Of groups that may end here, the cheapest. Given up are those that can no longer be part of the cheapest way, and of
-  // more than kMostOpen the one that costs most so far.
+  // Of groups that may end here, the cheapest. Given up are those that can no longer be part of the cheapest way, and
+  // of more than kMostOpen the one that costs most so far.
   void offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const;
 
   // Whether a window of the stage's results that an outer loop keeps is one of whole rows: the loop within goes along

@@ -1,7 +1,8 @@
-// Inside of the room: what the scheduler knows of a pipeline at given sizes, in numbers.
+// Inside the room: what the scheduler knows about a pipeline at given sizes, in numbers.
 //
-// A dim of the pipeline is what one loop moves: indices of stages are of the same dim where one reads another's results
-// along them. So a loop over a dim cuts all stages of a group alike, each into as many pieces of its own extent.
+// A dim of the pipeline is what one loop iterates over: indices of two stages belong to the same dim where one reads
+// the other's results along them. A loop over a dim therefore divides all stages of a group in the same way, each into
+// as many pieces of its own extent.
 #pragma once
 #include <vector>
 

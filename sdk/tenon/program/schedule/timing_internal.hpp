@@ -1,4 +1,4 @@
-// Inside of the room: what measurements of this machine share.
+// Inside the room: helpers shared by measurements of this machine.
 #pragma once
 #include <time.h>
 
@@ -16,11 +16,11 @@ inline double seconds_of(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Seconds of run() as it takes when it has run before. What another schedule leaves in the caches, or has taken out of
-// them by results that went past, is waited for by the next runs on that memory, each of which may be but a little
-// faster than the one before: run() is called until so many runs in a row are no faster than the fastest so far. With a
-// first one alone, which is enough for a look, the same two schedules compared 1.03 among five and 1.28 as two. It
-// returns seconds, or an error.
+// The steady-state time of run() in seconds. After another schedule has run, the caches hold its data, or have lost
+// data to results that were streamed past them; the next runs on the same memory recover, each perhaps only a little
+// faster than the one before. run() is therefore repeated until so many runs in a row are no faster than the fastest so
+// far. With a single warm-up run, which is enough for a look, the same two schedules compared 1.03 among five and 1.28
+// as two. run() returns seconds, or an error.
 constexpr int kLook = 1, kSettled = 3;
 template <class Run>
 Result<double> settled_seconds(const Run& run, int enough = kSettled) {
@@ -35,8 +35,9 @@ Result<double> settled_seconds(const Run& run, int enough = kSettled) {
   return least;
 }
 
-// Of what several took in the same rounds, seconds[which][round]: the median part of a round that each one has. What
-// slows down a whole round, as other guests of a machine do, changes no part; of medians of times it changes the order.
+// For times of several candidates in the same rounds, seconds[which][round]: the median share of a round that each has.
+// Whatever slows down a whole round, as other guests of a machine do, changes no share; it does change the order of
+// median times.
 inline std::vector<double> parts_of_rounds(const std::vector<std::vector<double>>& seconds) {
   std::vector<std::vector<double>> parts(seconds.size());
   for (size_t round = 0; round < seconds.front().size(); ++round) {

@@ -1,4 +1,4 @@
-// Inside of the room: numbers of lanes, and the ends of real intervals as floats.
+// Inside the room: conversions between lanes and numbers, and the bounds of real intervals as floats.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -23,7 +23,7 @@ inline float above(double value) {
   return static_cast<double>(near) < value ? std::nextafterf(near, INFINITY) : near;
 }
 
-// The lane of f32 or f64 at the end of a real interval, outward.
+// The lane of f32 or f64 at the end of a real interval, rounded outward.
 inline uint64_t low_end(ElementType lane, double value) {
   return lane == kF32 ? std::bit_cast<uint32_t>(below(value)) : std::bit_cast<uint64_t>(value);
 }
@@ -31,7 +31,7 @@ inline uint64_t high_end(ElementType lane, double value) {
   return lane == kF32 ? std::bit_cast<uint32_t>(above(value)) : std::bit_cast<uint64_t>(value);
 }
 
-// The unit in the last place of f32 at a real number: the measure of JitterRow::max_ulp.
+// The unit in the last place of f32 at a real number, in which JitterRow::max_ulp is measured.
 inline double ulp(double value) {
   if (std::abs(value) < 0x1p-126) return 0x1p-149;
   return std::isfinite(value) ? std::ldexp(1.0, std::ilogb(value) - 23) : 0;
@@ -59,7 +59,7 @@ inline bool is_less(ElementType element, uint64_t a, uint64_t b) {
 inline bool is_nan(ElementType element, uint64_t bits) {
   return element.is_float() && std::isnan(real_of(element, bits));
 }
-// Is it known what lies between the ends? The zeros are two: 1 / x tells them apart.
+// Whether the values between the ends are known. The two zeros count as different: 1 / x distinguishes them.
 inline bool is_one(ElementType element, uint64_t low, uint64_t high) {
   return low == high || (is_nan(element, low) && is_nan(element, high));
 }

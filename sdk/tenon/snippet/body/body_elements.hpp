@@ -1,4 +1,4 @@
-// Elements of a body's values and ports, one by one: for oracles, which walk tensors rather than loops.
+// Access to single elements of a body's values and ports: for oracles, which iterate over tensors rather than loops.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,10 +11,10 @@ namespace tenon::snippet {
 
 // Of a dense tensor over the dims in `set`, whose extents are those of the body's dims.
 TENON_API int64_t element_count(DimSet set, const Dims& extents);
-// For each element of a tensor over `to`, in row-major order: which one of a tensor over `from` belongs to it.
+// For each element of a tensor over `to`, in row-major order: the index of its element in a tensor over `from`.
 TENON_API std::vector<size_t> element_places(DimSet from, DimSet to, const Dims& extents);
 
-// How a port lies in memory.
+// The memory layout of a port.
 struct PortLayout {
   std::vector<int64_t> strides;  // bytes from one element to the next along each dim; 0 where it does not vary
   int64_t begin_bytes = 0;       // from the tensor's first element to the port's

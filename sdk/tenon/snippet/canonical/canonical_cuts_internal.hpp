@@ -1,5 +1,5 @@
-// Inside of the room: ports of a body that are parts of tensors: inputs that are results of Slice and Split operators
-// at the begin of a subgraph, and outputs that whoever makes the body wants as such.
+// Inside the room: ports of a body that are parts of tensors: inputs that are results of Slice and Split operators at
+// the beginning of a subgraph, and outputs for which the caller requests it.
 #pragma once
 #include <optional>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace tenon::snippet {
 
-// How result `result` of `op` lies in operand 0, by dims that are cut, innermost first; the others are whole. Nothing:
+// How result `result` of `op` is placed in operand 0, by cut dims, innermost first; the other dims are whole. Nothing:
 // it is no such part, or numbers are not known.
 std::optional<std::vector<DimCut>> cuts_of(const Op& op, size_t result);
 

@@ -1,5 +1,5 @@
-// Inside of the room. Iteration spaces: how the dims of an operator's operands and results are one another's, and which
-// operators can share one nest of loops.
+// Inside the room. Iteration spaces: how the dims of an operator's operands and results correspond, and which operators
+// can share one loop nest.
 //
 //   ReduceMean %x: f32[N,C,H,W] over (2, 3)    axes  a = N, b = C, c = H (folded), d = W (folded)
 //                                              %x [a] [b] [c] [d]   result with kept dims [a] [b] [] []
@@ -24,7 +24,7 @@ namespace tenon::snippet {
 using AxisId = int;
 struct Axis {
   Expr extent;
-  bool folded = false;  // a reduction runs over it
+  bool folded = false;  // a reduction reduces it
 };
 using AxisList = std::vector<AxisId>;
 using ValueAxes = std::vector<AxisList>;  // one for each dim of the value
@@ -33,12 +33,12 @@ class Space {
  public:
   // ---- Of one operator ----
 
-  // The axes of a shape, one for each dim but those of extent 1: they become the innermost of the space. An error names
-  // a dim whose extent is not known.
+  // The axes of a shape, one for each dim except those of extent 1; they become the innermost ones of the space. An
+  // error names a dim whose extent is not known.
   Result<ValueAxes> add_shape(const Shape& shape);
   AxisId add_axis(Expr extent);
   void fold(AxisId axis) { axes_[static_cast<size_t>(axis)].folded = true; }
-  // Its operators take much longer than loads and stores do: not to be repeated.
+  // Its operators take much longer than loads and stores do, so they must not be repeated.
   void set_costly() { costly_ = true; }
   // Two shapes of one value are an error unless they agree.
   Result<void> set(const Value& value, ValueAxes axes);
@@ -55,13 +55,13 @@ class Space {
 
   // ---- Of several ----
 
-  // Takes `other` in: its values are then this space's. False, saying why and with this space as it was, when the two
-  // have no nest of loops together:
-  //   - each has an axis that the other has not: neither would be computed once,
-  //   - they have the same axes in another order, or fold different ones,
-  //   - one folds, and the other has axes over which the fold would be repeated,
+  // Merges `other` into this space, which then contains its values. False, with the reason and this space unchanged,
+  // when the two have no common loop nest:
+  //   - each has an axis that the other does not have: neither would be computed once,
+  //   - they have the same axes in another order, or reduce different ones,
+  //   - one reduces, and the other has axes over which the reduction would be repeated,
   //   - one is costly, and the other has axes around it over which it would be repeated.
-  // What both have is known by the values that both have. Time: linear in the values of the smaller one.
+  // The axes are matched through the values that both have. Time: linear in the values of the smaller one.
   bool merge(Space&& other, std::string* why = nullptr);
 
  private:

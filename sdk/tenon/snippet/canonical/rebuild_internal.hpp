@@ -1,4 +1,4 @@
-// Inside of the room: what the rows of decompose.hpp are made of.
+// Inside the room: the vocabulary in which the rows of decompose.hpp are written.
 #pragma once
 #include <initializer_list>
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace tenon::snippet {
 
-// The Scalars of a body by their bits; those of several lane types may have the same.
+// The Scalars of a body by their bits; Scalars of several lane types may have the same bits.
 using ScalarNodes = std::unordered_multimap<uint64_t, ValueId>;
 
-// One operator as it is put into a body, whose Scalars so far are `scalars`.
+// One operator while it is added to a body, whose Scalars so far are `scalars`.
 class Rebuild {
  public:
   Rebuild(const Op& op, const DecomposeRow& row, Body& body, ScalarNodes& scalars)
@@ -41,13 +41,13 @@ class Rebuild {
   ValueId compare(Name name, ValueId a, ValueId b) { return node_of(kBool, name, {a, b}); }
   ValueId scalar(ElementType lane, double number);
   ValueId scalar_like(ValueId value, double number) { return scalar(lane(value), number); }
-  // One Scalar stands for all that are alike.
+  // Equal Scalars are shared.
   ValueId scalar_bits(ElementType lane, uint64_t bits);
   ValueId convert(ValueId value, ElementType lane);
-  // What only stands for itself, but varies over the dims of `like`.
+  // Broadcasts a value to the dims of `like`.
   ValueId spread(ValueId value, ValueId like);
 
-  // ---- Reductions over the folded dims, if the operator folds any ----
+  // ---- Reductions over the reduced dims, if the operator reduces any ----
 
   ValueId sum(ValueId value) { return reduce("ReduceSum", value, 0); }
   ValueId reduce(Name name, ValueId value, double initial);
@@ -59,7 +59,7 @@ class Rebuild {
 
   // As ONNX's Cast, from one element type to another.
   ValueId cast(ValueId value, ElementType from, ElementType to);
-  // Brings a lane to a value of `element`: rounds to f16 and bf16, wraps narrow integers.
+  // Converts a lane to a value of `element`: rounds to f16 and bf16, wraps narrow integers.
   ValueId fit(ValueId value, ElementType element);
 
   void set(size_t result, ValueId value) { results_[result] = value; }
@@ -83,7 +83,7 @@ class Rebuild {
 
 // Operands broadcast to result 0.
 Result<Space> broadcast_space(const Op& op);
-// Operand 0's shape; `folded` axes of it are folded. The space has operand 0 alone.
+// Operand 0's shape, of which the axes `folded` are reduced. The space contains only operand 0.
 Result<Space> folding_space(const Op& op, const std::vector<size_t>& folded);
 // Adds `value`, which broadcasts to `wide`.
 Result<void> add_broadcast(Space& space, const Value& value, const ValueAxes& wide, const Shape& shape);

@@ -7,8 +7,8 @@
 //     %4 = Mul %3, %2
 //   }
 //
-// Operand i is input i of the region, output j of the region is result j. The region sees no values from around it:
-// whatever it needs enters as an operand, but scalar constants, which stand inside.
+// Operand i is input i of the region, output j of the region is result j. The region cannot refer to values outside
+// itself: whatever it needs is an operand, except scalar constants, which are inside.
 #pragma once
 #include <string_view>
 

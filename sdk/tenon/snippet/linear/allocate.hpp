@@ -1,10 +1,11 @@
-// Registers for a linear kernel: linear scan over live intervals, with spilling and rematerialisation.
+// Register allocation for a linear kernel: linear scan over live intervals, with spilling and rematerialisation.
 //
-// An interval reaches from a register's first write to its last use, and over the whole of each loop that it lives
-// across. When a file is full, the interval with the fewest uses for its length gives way, uses in inner loops counting
-// more: what a Scalar, Zero, Parameter, BroadcastParameter or a BroadcastLoad of memory that nobody writes has made is
-// made again before each use, everything else goes to a slot of the frame. So the number of tensors and values never
-// limits a kernel, while a single instruction's operands, results and scratch registers fit.
+// The live interval of a register reaches from its first write to its last use, and covers every loop that it is live
+// across. When a register file is full, the interval with the fewest uses for its length is evicted; uses in inner
+// loops count more. The results of Scalar, Zero, Parameter, BroadcastParameter, and of a BroadcastLoad of memory that
+// is never written, are rematerialised before each use; everything else is spilled to a slot of the frame. The number
+// of tensors and values therefore never limits a kernel, as long as the operands, results and scratch registers of each
+// single instruction fit.
 #pragma once
 #include <functional>
 #include <limits>
@@ -24,10 +25,11 @@ struct InstructionNeeds {
 };
 using NeedsFn = std::function<Result<InstructionNeeds>(const LinearKernel& kernel, const Instruction& instruction)>;
 
-// Calls insert_shifts, then fills `places`, `frame_slots` and the scratch registers of instructions; adds Spill and
-// Reload. Lanes of booleans go to the file that the pool says. A file that cannot hold one instruction's registers is
-// Code::resource_exhausted, naming it. `needs` is also asked for Spill and Reload. `most_instructions`: whoever would
-// not take a kernel with more of them is told so, by the same code, before all registers have places.
+// Calls insert_shifts, then fills `places`, `frame_slots` and the scratch registers of instructions, and adds Spill and
+// Reload. Lanes of booleans go to the file that the pool names. A file that cannot hold the registers of one
+// instruction is Code::resource_exhausted, naming it. `needs` is also called for Spill and Reload. A kernel that would
+// get more than `most_instructions` instructions is the same error, returned before all registers have places: for
+// callers that would not use such a kernel.
 TENON_API Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, const NeedsFn& needs,
                                 size_t most_instructions = std::numeric_limits<size_t>::max());
 

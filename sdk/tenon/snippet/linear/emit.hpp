@@ -1,4 +1,4 @@
-// From a linear kernel with places to code: the walk over the jitter table.
+// From an allocated linear kernel to code, through the jitter table.
 #pragma once
 #include <string>
 
@@ -18,12 +18,12 @@ TENON_API Result<const codegen::JitterRow*> find_row(const LinearKernel& kernel,
                                                      const codegen::JitterTable& table,
                                                      const TargetDescription& target);
 
-// What allocate() asks, answered by the table. Borrows both for as long as the function lives; one thread.
+// The `needs` of allocate(), answered by the table. Borrows both arguments as long as the function lives; one thread.
 TENON_API NeedsFn needs_of(const codegen::JitterTable& table, const TargetDescription& target);
 
-// emit_data of each instruction, in order, then emit_code of each, after context.mark(). The table's rows must be for
-// contexts of this kind. Emissions hold what the instruction holds; those about loops have, besides `number`, which is
-// the loop,
+// Calls emit_data of each instruction in order, then, after context.mark(), emit_code of each. The table's rows must be
+// for contexts of this kind. An Emission holds what the instruction holds. Emissions for loops have, besides `number`,
+// which is the loop,
 //   LoopBegin, LoopEnd   attributes `limit` (number of the param), `increment`
 //   TailBegin            attribute `limit`
 TENON_API Result<void> emit(const LinearKernel& kernel, const codegen::JitterTable& table,

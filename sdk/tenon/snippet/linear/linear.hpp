@@ -1,6 +1,9 @@
-// The linear kernel: one list of instructions over virtual registers, with loops as data. What lowering makes of a
-// Body, what passes of core and plugins rewrite, what registers are given to, and what the jitter table turns into
-// code.
+// The linear kernel: one list of instructions over virtual registers, with loops as data. Lowering makes it from a
+// Body, passes of the core and of plugins rewrite it, the allocator assigns registers, and the jitter table turns it
+// into code.
+//
+// Terms: a port is an input, an output or a scratch buffer; a row is the elements along the innermost dim; a stretch is
+// a contiguous part of a dim or an array that a loop traverses as one stream.
 //
 //   kernel @scale lanes 16 {
 //     #0 = pointer 0                      the words that a call brings
@@ -46,26 +49,26 @@ using ParamId = int;
 using LoopId = int;
 using RegisterIds = InlineVector<RegisterId, 4>;  // few instructions have more
 
-// Lanes of booleans are in `mask` here; the allocator puts them into the file that the target has for them.
+// Lanes of booleans are in `mask` here; the allocator puts them into the file that the target uses for them.
 struct Register {
   codegen::RegisterFile file = codegen::RegisterFile::vector;
   ElementType element;  // lane type; i64 in general registers
 };
 
-// The 64-bit words that a kernel is called with: void kernel(const int64_t* params). They serve any extents.
+// A 64-bit word that a kernel is called with: void kernel(const int64_t* params). The words serve any extents.
 struct Param {
   enum class Kind : uint8_t {
     pointer,  // address of port's first element of this call
-    limit,    // of loop `loop`: the last counter value with which it runs; of a tail: its end. With `inner`, `loop`
-              // walks several rows at once, whose elements are `inner`'s dim: it does not run where there are more than
-              // `longest` of them. With `ahead`, it runs while so many elements come behind its own
-    shift,    // bytes by which port's pointer moves after an iteration of `loop` (as many strides as its increment),
-              // less what it has moved in `inner`
-    rewind,   // bytes by which it moves after `loop` has ended, to stand where it stood before
-    count,    // elements that a reduction folds, as the bits of a lane of type `element`
-    // Of `loop`, which walks `streams` stretches of its dim side by side. They have stream_length() elements each, from
-    // the dim's begin; the counter is that of the first.
-    stream_limit,  // the last counter value with which it runs
+    limit,    // of loop `loop`: the last counter value for which it runs; of a tail: its end. With `inner`, `loop`
+              // processes several rows at once, whose elements are `inner`'s dim: it does not run for rows of more than
+              // `longest` elements. With `ahead`, it runs while so many elements follow its own
+    shift,    // bytes by which port's pointer advances after an iteration of `loop` (as many strides as its increment),
+              // less what it has advanced in `inner`
+    rewind,   // bytes that reset it after `loop` has ended to where it was before
+    count,    // elements that a reduction covers, as the bits of a lane of type `element`
+    // For a `loop` that traverses `streams` stretches of its dim side by side. Each has stream_length() elements,
+    // counted from the beginning of the dim; the counter is that of the first.
+    stream_limit,  // the last counter value for which it runs
     stream_step,   // bytes from one stretch to the next in `port`
     stream_rest,   // elements of all stretches but the first
   };
@@ -74,17 +77,17 @@ struct Param {
   LoopId loop = -1, inner = -1;
   int longest = 0, ahead = 0;
   ElementType element = {};
-  int streams = 0, stream_least = 0;            // shorter stretches are not worth it
-  std::optional<int64_t> known = std::nullopt;  // its value in every call: code may hold it
+  int streams = 0, stream_least = 0;            // shorter stretches do not pay
+  std::optional<int64_t> known = std::nullopt;  // its value in every call: code may contain it
   bool operator==(const Param&) const = default;
 };
 
-// Elements between two cuts of a row: whole cache lines, whatever the element type.
+// Elements between two cuts of a row: whole cache lines for any element type.
 inline constexpr int64_t kLineElements = 64;
 
-// Do stretches of `length` elements begin at places of a page that are apart, whatever the element type? Processors
-// compare loads with earlier stores by the place in a page alone (4 KB aliasing: Intel's and AMD's optimisation
-// manuals), so each stretch would wait for the one before to be stored.
+// Whether stretches of `length` elements begin at sufficiently different offsets in a page, for any element type.
+// Processors compare loads with earlier stores by the offset in a page alone (4 KB aliasing: Intel's and AMD's
+// optimisation manuals), so with equal offsets each stretch would wait for the store of the one before.
 constexpr bool begin_apart(int64_t length, int streams) {
   constexpr int64_t kPage = 4096, kApart = 256;
   for (int64_t bytes = 1; bytes <= 8; bytes *= 2) {
@@ -96,8 +99,8 @@ constexpr bool begin_apart(int64_t length, int streams) {
   return true;
 }
 
-// Elements of each stretch of a dim of `extent` elements: whole cache lines, 0 when there are too few. Stretches that
-// are longer than a page begin apart where some length not much shorter does it.
+// Elements of each stretch of a dim of `extent` elements: whole cache lines; 0 when there are too few. Stretches longer
+// than a page begin at different page offsets (begin_apart) if a slightly shorter length achieves that.
 constexpr int64_t stream_length(const Param& param, int64_t extent) {
   constexpr int64_t kLong = 4096, kTries = 16;
   const int64_t longest = extent / param.streams / kLineElements * kLineElements;
@@ -111,13 +114,13 @@ constexpr int64_t stream_length(const Param& param, int64_t extent) {
 }
 
 struct Memory {
-  ElementType element;  // in memory
+  ElementType element;  // as stored in memory
   RegisterId base = -1;
-  RegisterId index = -1;  // counts elements; -1: none
+  RegisterId index = -1;  // in elements; -1: none
   int64_t displacement_bytes = 0;
 };
 
-// op and its operands. `in` and `out` may name one register twice. `number` is what is named in each line.
+// An operator and its operands. `in` and `out` may name one register twice. `number` is the number named in each line.
 //
 //   Parameter            out g                 = params[number]
 //   BroadcastParameter   out vector            all lanes = params[number] (a lane's bits)
@@ -129,24 +132,25 @@ struct Memory {
 //   Load                 out vector            memory; partial: in (tail mask, tail count), other lanes are 0
 //   BroadcastLoad        out vector            memory's one element, in all lanes
 //   Store                in vector             memory; partial: in (value, tail mask, tail count); one: lane 0.
-//                        Attribute `aligned` 1: at a multiple of the bytes stored, in calls whose outputs lie alike
+//                        Attribute `aligned` 1: at a multiple of the bytes stored, in calls whose outputs have the same
+//                        alignment
 //   LoopBegin, LoopEnd   in g (counter)        number: loop. While counter <= params[limit]: body, counter += increment
 //   TailBegin, TailEnd   in g (counter), out (mask, g)   number: loop. If counter < params[limit]: mask and count of
 //                        the lanes
-//   WhenBegin, WhenEnd   in mask                what is between them, if lane 0 of the mask is set; attribute `holds` 0: if
-//                        it is not. Its text: "when %3 {" and "when not %3 {"
-//   HeadLanes            out g                 how many elements lie from memory on up to the next multiple of a
-//                        vector's bytes; params[number] at most
-//   FirstLanes           in g, out mask        the lanes below in, which is less than a vector has
-//   FillTail             in vector, mask; out vector   lanes outside of the mask = attribute `bits`
-//   FoldLanes            in vector, out vector   attribute `by` (Add, Mul, Max, Min): all lanes = fold of all lanes
+//   WhenBegin, WhenEnd   in mask               the instructions between them run if lane 0 of the mask is set; with
+//                        attribute `holds` 0, if it is not. As text: "when %3 {" and "when not %3 {"
+//   HeadLanes            out g                 the number of elements from memory up to the next multiple of a vector's
+//                        bytes; at most params[number]
+//   FirstLanes           in g, out mask        the lanes below in, which is less than the lanes of a vector
+//   FillTail             in vector, mask; out vector   lanes outside the mask = attribute `bits`
+//   FoldLanes            in vector, out vector   attribute `by` (Add, Mul, Max, Min): all lanes = reduction over lanes
 //   FoldRows             in 4 vectors, out 4 vectors   FoldLanes of each
 //   Spill                in x                  frame slot `number` = in
 //   Reload               out x                 = frame slot `number`
 //   Move                 general to general after allocation
-// and the elementwise operators of Body, vector to vector, in all lanes. Passes of a target may put in instructions of
-// its own: any other name, lanes as operands and results, one or more; memory where they read it, and then one result
-// or none, or an address.
+// and the elementwise operators of Body, vector to vector, in all lanes. Passes of a target may insert instructions of
+// its own, with any other name. These have one or more lanes as operands and results. If they access memory, they have
+// one result or none, or their result is an address.
 struct Instruction {
   Name op;
   Attributes attributes = {};
@@ -155,20 +159,20 @@ struct Instruction {
   codegen::Lanes touched = codegen::Lanes::full;
   int64_t number = 0;
   int label = -1;  // index into LinearKernel::labels
-  // Given by the allocator, as many as the row of the instruction asks for.
+  // Assigned by the allocator, as many as the row of the instruction asks for.
   InlineVector<int, 4> vectors = {}, masks = {}, generals = {};
 };
 
 struct Loop {
   enum class Kind : uint8_t { scalar, vector, tail };
   Kind kind = Kind::scalar;
-  std::string name;         // of the body's dim, for texts: "d1"
+  std::string name;         // of the body's dim, for text output: "d1"
   int dim = -1;             // of the body
   RegisterId counter = -1;  // in elements of the dim; of a tail: that of the vector loop before it
-  int64_t increment = 1;    // vector: lanes times unrolled copies; scalar: rows that go side by side
+  int64_t increment = 1;    // vector: lanes times unrolled copies; scalar: rows processed side by side
   ParamId limit = -1;
-  // Pointers that the loop moves, at the end of each iteration and after the last; made into AddParameter by
-  // insert_shifts, then empty.
+  // Pointers that the loop advances at the end of each iteration and resets after the last one. insert_shifts turns
+  // them into AddParameter, and the list is then empty.
   struct Shift {
     RegisterId pointer = -1;
     ParamId each = -1, rewind = -1;  // -1: does not move
@@ -185,25 +189,26 @@ struct TENON_API LinearKernel {
   std::vector<Instruction> body;
   std::vector<std::string> labels;  // of the graph's operators
   // Scratch buffers of a call: dense, row-major over some dims of the body, with `width` elements at each point. They
-  // are ports, after the tensors. Behind them lie `more_bytes`.
+  // are ports, numbered after the tensors. `more_bytes` are allocated after each.
   struct Scratch {
     ElementType element;
     uint32_t dims = 0;  // a DimSet
     int64_t width = 1, more_bytes = 0;
   };
   std::vector<Scratch> scratch;
-  // Of a kernel that walks whole rows down columns: a call may be cut along `dim`, the innermost one of the body, into
-  // blocks of any number of columns; what columns fold into lies in scratch rows of one block.
+  // For a kernel that processes whole rows in a column reduction: a call may be divided along `dim`, the innermost dim
+  // of the body, into blocks of any number of columns; the accumulators are in scratch rows of one block.
   struct Blocks {
-    int dim = -1;        // -1: it may not
-    bool again = false;  // rows of a block are walked by more than one sweep
-    // The kernel goes over the blocks of a call itself. Its loops have dims that the body has not.
+    int dim = -1;        // -1: it may not be divided
+    bool again = false;  // rows of a block are traversed by more than one sweep
+    // The kernel iterates over the blocks of a call itself. Its loops then have dims that the body does not have:
     bool inside = false;
     int block() const { return dim + 1; }  // the columns of a block; 0 where there is no whole one
-    int rest() const { return dim + 2; }   // those that are left behind the last
+    int rest() const { return dim + 2; }   // the columns that remain after the last block
     int count() const { return dim + 3; }  // the blocks
-    // How it is cut, which a target's passes decide: blocks of `elements` where what ports have in so many columns is
-    // at most `within_bytes`. The first size that holds; the last has no bound (0). None: rows are not cut for blocks.
+    // How calls are divided, which passes of a target decide: into blocks of `elements` columns, where the bytes of all
+    // ports in so many columns are at most `within_bytes`. The first size that fits is used; the last one has no bound
+    // (0). Empty: rows are not divided into blocks.
     struct Size {
       int64_t elements = 0;  // a multiple of kLineElements
       int64_t within_bytes = 0;
@@ -213,38 +218,39 @@ struct TENON_API LinearKernel {
     bool operator==(const Blocks&) const = default;
   };
   Blocks blocks = {};
-  // Of a kernel that walks short rows as joined ones: so many rows as rows_to_join() says, one behind the other, are
-  // one row of the two innermost dims, of which the outer one is folded. Loops over dim `rows` walk joined rows, and
-  // those over the one behind it their elements. For the rest, loops have dims that the body has not.
+  // For a kernel that joins short rows: as many consecutive rows as rows_to_join() says form one row of the two
+  // innermost dims, of which the outer one is reduced. Loops over dim `rows` iterate over joined rows, and loops over
+  // the next dim over their elements. For the remaining rows, loops have dims that the body does not have.
   struct Joined {
-    int rows = -1;                         // -1: none are
+    int rows = -1;                         // -1: no rows are joined
     int row() const { return rows + 2; }   // the elements of one row
-    int rest() const { return rows + 3; }  // those of the rows that are left behind the last joined one
+    int rest() const { return rows + 3; }  // the elements of the rows that remain after the last joined one
     int each() const { return rows + 4; }  // the rows of a joined one
     bool operator==(const Joined&) const = default;
   };
   Joined joined = {};
-  // What lowering knows of the body, and text does not say; passes change neither.
+  // What lowering knows about the body and the text form omits; passes change neither.
   std::vector<int64_t> extents;  // of its dims; -1: open
   std::vector<uint32_t> varies;  // of inputs, then outputs: a DimSet of these
-  // Do elements of port `port` lie along the innermost dim? Else where rows of tensors begin says nothing of where its
-  // own do, as of scratch memory.
+  // Whether elements of port `port` are contiguous along the innermost dim. If not, as for scratch memory, the
+  // alignment of tensor rows says nothing about the alignment of the port's rows.
   bool has_rows(int port) const {
     const auto at = static_cast<size_t>(port);
     return extents.empty() || (at < varies.size() && (varies[at] >> (extents.size() - 1) & 1) != 0);
   }
-  // Kept dims of the body that no call may cut or join: params may be known that depend on them where their extents
-  // are.
+  // Kept dims of the body that no call may divide or join: params that depend on their extents may be known where the
+  // extents are.
   uint32_t whole = 0;  // a DimSet
-  // Loops over the dim behind the body's last walk all elements of the dims from this one on as one stretch, which
-  // ports that they move along have side by side; -1: no loop does. Not of kernels with blocks or joined rows.
+  // Loops over the dim after the body's last one traverse all elements of the dims from this one on as one stretch,
+  // which is contiguous in the ports that they advance along; -1: no loop does. Not for kernels with blocks or joined
+  // rows.
   int stretch = -1;
   bool is_inside_row(const Loop& loop) const { return stretch >= 0 && loop.dim >= stretch; }
-  bool merged = false;           // two sweeps, of which the second sums by what the first folds, go as one
-  bool skewed = false;           // the loop over rows stores one and folds the next
-  bool skewed_twice = false;     // and the row behind that
-  bool stored_together = false;  // the loop over rows folds several one by one, and stores them in one walk
-  // After allocation: where each register is, and the frame's 64-byte slots.
+  bool merged = false;           // two sweeps, the second of which sums a function of the first's result, are one
+  bool skewed = false;           // the loop over rows stores one row and reduces the next
+  bool skewed_twice = false;     // and also the row after that
+  bool stored_together = false;  // the loop over rows reduces several rows one by one, and stores them in one sweep
+  // After allocation: the physical register of each register, and the number of 64-byte slots in the frame.
   std::vector<codegen::PhysicalRegister> places;
   int frame_slots = 0;
 
@@ -257,31 +263,31 @@ struct TENON_API LinearKernel {
   RegisterId add_lanes(ElementType element) {
     return add_register(element.is_bool() ? codegen::RegisterFile::mask : codegen::RegisterFile::vector, element);
   }
-  // The same number for the same param.
+  // Returns the same number for equal params.
   ParamId add_param(const Param& param);
 };
 
-// The text above; parse(print(k)) prints alike. Errors name line and column.
+// The text form above; print(parse_linear(print(k))) equals print(k). Errors name line and column.
 TENON_API std::string print(const LinearKernel& kernel);
 TENON_API std::string print(const LinearKernel& kernel, const Instruction& instruction);
-TENON_API void print_into(std::string& text, const LinearKernel& kernel, const Instruction& instruction);  // at its end
-// The kernel's text without names of graph and operators: kernels that compute the same have the same.
+TENON_API void print_into(std::string& text, const LinearKernel& kernel, const Instruction& instruction);  // appends
+// The kernel's text without names of the graph and of operators: equal for kernels that compute the same.
 TENON_API std::string text_without_names(const LinearKernel& kernel);
 TENON_API Result<LinearKernel> parse_linear(std::string_view text);
 
-// Where the loop, tail or when ends that begins at body[begin]: the index of its LoopEnd, TailEnd or WhenEnd. The body
-// is one that verify() lets pass.
+// The index of the LoopEnd, TailEnd or WhenEnd that ends the loop, tail or when that begins at body[begin]. `body` must
+// satisfy verify().
 TENON_API size_t end_of_region(std::span<const Instruction> body, size_t begin);
 
-// Of a WhenBegin: is it where the mask is set that it runs?
+// For a WhenBegin: whether it runs where the mask is set (and not where it is clear).
 TENON_API bool when_holds(const Instruction& when);
 
-// Loop::shifts as instructions. Nothing when there are none.
+// Turns Loop::shifts into instructions. No effect when there are none.
 TENON_API void insert_shifts(LinearKernel& kernel);
 
-// Registers are written before they are read on every path, loops nest, operands are of the files and types that the
-// table above states, params and labels are there, tensors move along dims that they vary over; after allocation, no
-// two live registers share a place. Errors name the instruction.
+// Checks that registers are written before they are read on every path, loops are nested, operands have the files and
+// types of the table above, params and labels exist, and tensors advance along dims that they vary over. After
+// allocation it also checks that no two live registers share a place. Errors name the instruction.
 TENON_API Result<void> verify(const LinearKernel& kernel);
 
 }  // namespace tenon::snippet

@@ -1,5 +1,5 @@
-// Instructions of linear kernels that are no operators of a body, interned once: what passes of a plugin look for
-// beside the rows of its emitter table.
+// Names of linear-kernel instructions that are no operators of a body, interned once: for passes of a plugin that
+// search for them, beside the rows of its emitter table.
 #pragma once
 #include <tenon/support/name.hpp>
 
@@ -10,7 +10,7 @@ inline const Name kAddParameter("AddParameter"), kHeadLanes("HeadLanes"), kLoopB
     kWhenEnd("WhenEnd");
 inline const Name kHolds("holds");
 
-// Does a loop, a tail or a when begin, or end?
+// Whether the instruction begins, or ends, a loop, a tail or a when.
 inline bool begins_region(Name op) { return op == kLoopBegin || op == kTailBegin || op == kWhenBegin; }
 inline bool ends_region(Name op) { return op == kLoopEnd || op == kTailEnd || op == kWhenEnd; }
 

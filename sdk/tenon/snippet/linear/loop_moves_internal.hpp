@@ -1,4 +1,4 @@
-// Inside of the room: what a loop does to pointers, as instructions.
+// Inside the room: how a loop advances pointers, as instructions.
 #pragma once
 #include <vector>
 
@@ -6,7 +6,7 @@
 
 namespace tenon::snippet {
 
-// The pointers that `loop` moves at the end of each iteration (Shift::each), or after the last (rewind).
+// The pointers that `loop` advances at the end of each iteration (Shift::each), or resets after the last (rewind).
 void append_moves(std::vector<Instruction>& body, const Loop& loop, ParamId Loop::Shift::*which, int label);
 
 }  // namespace tenon::snippet

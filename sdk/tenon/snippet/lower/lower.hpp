@@ -1,15 +1,21 @@
-// From a Body to a linear kernel: loops, memory and unrolled copies become explicit.
+// From a Body to a linear kernel: loops, memory accesses and unrolled copies become explicit.
 //
-//   for kept dims outside            scalar loops, outermost first; each value at the loop of its deepest dim
-//     for reduced dims               once for each phase: one reduction needs the result of another
+//   for kept dims outside            scalar loops, outermost first; each value in the loop of its deepest dim
+//     for reduced dims               a sweep; one per phase: a reduction that needs the result of another
 //       for the innermost dim        vectors: several copies, then single ones, then one with some lanes (the tail)
 //
-// When the innermost dim is kept, its vector loop stands outside of the reduced ones, which then fold whole vectors; or
-// inside of them, with what they fold into in memory (LowerOptions::whole_rows).
-// An output whose dims are not the outermost loops of the others has loops of its own, so that each element is stored
-// once, whatever extents are 0. A value that is needed again in a later phase, or that outer loops would make again and
-// again, is made again when it is cheap. Else it is kept: between phases in the memory of an output that is stored
-// later, or in a scratch buffer; from outer loops it is taken into loops of its own, before them.
+// Terms: a row is the elements along the innermost dim. A sweep is one traversal of the reduced dims. In a column
+// reduction the innermost dim is kept and dims around it are reduced.
+//
+// When the innermost dim is kept, its vector loop is outside the reduced ones, which then reduce whole vectors. With
+// LowerOptions::whole_rows it is inside them, and the accumulators are in memory.
+//
+// An output whose dims are not the outermost loops of the others has a loop nest of its own, so that each element is
+// stored once, even where an extent is 0.
+//
+// A value that is needed in a later phase, or that outer loops would recompute in each iteration, is recomputed when
+// that is cheap. Otherwise it is kept: between phases in the memory of an output that is stored later, or in a scratch
+// buffer. A value that does not depend on outer loops is hoisted into a loop nest of its own, before them.
 #pragma once
 #include <functional>
 #include <limits>
@@ -25,100 +31,100 @@ namespace tenon::snippet {
 
 struct LowerOptions {
   int lanes = 8;  // vector bits / bits of the widest lane type of the body
-  // Copies of a vector loop's body at most; long bodies that sum no floats get fewer.
+  // Maximum unroll factor of vector loops. Long bodies without sums of floats get fewer copies.
   int unroll = 4;
-  // Rows (elements of the innermost kept dim, when what is inside is reduced) that go side by side at most: 1, 2 or 4.
+  // Maximum number of rows processed side by side, when what is inside a row is reduced: 1, 2 or 4.
   int rows = 4;
-  // Elements of a row up to which it goes with others: of rows that are walked once, and of those that are walked
-  // again, which the caches have to hold meanwhile.
+  // Rows of at most so many elements are processed side by side: rows with one sweep, and rows with several sweeps,
+  // which the caches have to hold meanwhile.
   int longest_row_once = 256, longest_row_again = 1024;
-  // A row of known length that is folded and has at most so many vectors is written out with no loop over them, and
-  // what later sweeps want of it stays in registers as far as there are some; 0: none is.
+  // A row of known length that is reduced and has at most so many vectors is fully unrolled, and what later sweeps need
+  // of it stays in registers as far as there are any; 0: none is.
   int held_vectors = 0;
-  // Vector registers that the target has: so many copies of a body as they hold go through it side by side.
+  // Vector registers of the target. They bound how many copies of a body are interleaved.
   int vectors = 16;
-  // Of these: for what copies side by side share, and for what emitters need.
+  // Of these, the registers reserved for values that the copies share and for the scratch registers of emitters.
   int beside = 8;
-  // Copies all go side by side, however many registers they take: a pass makes one of them.
+  // Interleave all copies, whatever registers that takes: a later pass packs them into one vector.
   bool all_copies = false;
   // Cycles of one vector of `node` (JitterRow::cycles); null: 1 each.
   std::function<double(const Body& body, const BodyNode& node)> cycles = nullptr;
-  // A value of at most so many cycles is computed again rather than kept in memory.
+  // A value of at most so many cycles is recomputed rather than kept in memory.
   double recompute_cycles = 6;
-  // The same for values that a later sweep over the reduced dims reads: what is kept between sweeps is as large as what
-  // they walk, so that beyond the caches it costs a line written and one read for each vector.
+  // The same for values that a later sweep over the reduced dims reads. What is kept between sweeps is as large as what
+  // they traverse, so beyond the caches it costs a line written and one read for each vector.
   double resweep_cycles = 6;
-  // Of a body that does not reduce: what goes_apart() and takes more than so many cycles is made before the loops over
-  // rows, as many elements at once as lanes hold. Infinite: nothing is.
+  // For a body that does not reduce: a value for which goes_apart() holds, and which takes more than so many cycles, is
+  // computed before the loops over rows, one element per lane. Infinite: none is.
   double apart_cycles = std::numeric_limits<double>::infinity();
-  // What sweeps keep waits in scratch memory, which serves row after row and so stays near, not in outputs, which are
-  // then written once and never read. For rows that fit the caches, of tensors that do not.
+  // Sweeps keep values in scratch memory, not in outputs. Scratch memory is reused row after row and so stays in a near
+  // cache; outputs are then written once and never read. For rows that fit the caches, of tensors that do not.
   bool keep_near = false;
-  // Kept, whatever it costs, is also what takes more bytes to make again than it has, as the sum of two tensors.
+  // Also keep, whatever it costs, a value whose operands have more bytes than it has, such as the sum of two tensors.
   bool keep_joined = false;
-  // What an output has anyway, and is made of more than one tensor, is read from there by later sweeps: for rows that
-  // are written to the caches.
+  // Later sweeps read a value from an output that stores it anyway, if it is computed from more than one tensor. For
+  // outputs that are written to the caches.
   bool reread_outputs = false;
-  // Columns (the innermost dim is kept, dims around it are folded): whole rows in the order in which they lie, with
-  // what columns fold into in scratch rows. Else tiles go down the columns, with that in registers. For tensors beyond
-  // the caches, from which a tile takes a few lines of each row. Such kernels have LinearKernel::blocks.
+  // For column reductions: read whole rows in memory order, with the accumulators in scratch rows. Otherwise tiles go
+  // down the columns, with the accumulators in registers. For tensors beyond the caches, where a tile would read only a
+  // few lines of each row. Such kernels have LinearKernel::blocks.
   bool whole_rows = false;
-  // Of columns in whole rows: the rows are short, so several are walked as one (LinearKernel::joined). Where the body
-  // does not allow it, as without.
+  // With whole_rows: rows are short, so several are joined into one (LinearKernel::joined). No effect where the body
+  // does not allow it.
   bool join_rows = false;
-  // Of columns in whole rows, where the body allows it: the kernel goes over blocks of columns itself
-  // (LinearKernel::Blocks::inside). The walk that stores what becomes of a block goes along with one over the next
-  // block, so that main memory is read and written at once. What it stores waits in scratch memory, not in outputs.
+  // With whole_rows: the kernel iterates over blocks of columns itself (LinearKernel::Blocks::inside). The sweep that
+  // stores a block is fused with a sweep over the next block, so that main memory is read and written at the same time.
+  // What it stores is kept in scratch memory, not in outputs. No effect where the body does not allow it.
   bool behind_blocks = false;
-  // Before the vectors of a row that stores to an output go some lanes, so that stores of whole vectors begin at
-  // multiples of their bytes wherever the row begins (`aligned` of Store). Not where lanes are folded: bits of sums
-  // would depend on addresses; nor of whole rows of columns.
+  // Heads: an alignment prologue of some lanes precedes the vectors of a row that stores to an output, so that stores
+  // of whole vectors are aligned wherever the row begins (`aligned` of Store). Not where lanes are reduced, because the
+  // bits of sums would depend on addresses; nor with whole_rows.
   bool heads = false;
-  // Two sweeps of which the second sums by what the first folds, as those of softmax and of variances, are made one
-  // where the sums can be moved (LinearKernel::merged): what is walked is read once less, for a rounding more each time
-  // that the first's fold changes. For stretches that no cache holds. With behind_blocks, only where the last sweep
-  // reads nothing of the two but powers: they are kept, and moved.
+  // Merge two sweeps of which the second sums a function of the first's result, as in softmax and variances, where the
+  // running sums can be rescaled (LinearKernel::merged). This saves reading the elements once, and costs one rounding
+  // more each time the first result changes. For stretches (contiguous runs of elements) that no cache holds. With
+  // behind_blocks, only where the last sweep reads nothing of the two but powers, which are kept and rescaled.
   bool merge_sweeps = false;
-  // Of rows that two sweeps walk, of which the first folds and the second stores, the nest being the only one: the
-  // store of a row goes along with the fold of the next (LinearKernel::skewed), so that main memory is read and written
-  // at once. What the store reads of a row waits in one scratch row, which the fold of the next overwrites behind it.
-  // Where the body does not allow it, as without.
+  // Skew rows with two sweeps, where the first reduces and the second stores, and theirs is the only loop nest: the
+  // store of a row is fused with the reduction of the next one (LinearKernel::skewed), so that main memory is read and
+  // written at the same time. What the store reads is kept in one scratch row, which the reduction of the next row
+  // overwrites behind it. No effect where the body does not allow it.
   bool skew_rows = false;
-  // Rows that are folded one by one, of which so many are stored in one walk at most (LinearKernel::stored_together),
-  // so that what they share is read once for all of them: 1, 2 or 4. Where the body does not allow it, as without; not
-  // with skew_rows or heads.
+  // Rows are reduced one by one, and so many at most are stored in one sweep (LinearKernel::stored_together), so that
+  // what they share is read once for all of them: 1, 2 or 4. No effect where the body does not allow it, nor with
+  // skew_rows or heads.
   int stored_together = 1;
-  // Where three walks follow one another and the first keeps nothing, as of softmax: that of the row behind the next
-  // goes along as well, in the same loop, so that no walk waits for memory alone. Takes registers for all three.
+  // With skew_rows, where there are three sweeps and the first keeps nothing, as in softmax: fuses the first sweep of
+  // the row after next into the same loop, so that no sweep waits for memory alone. Needs registers for all three.
   bool skew_twice = false;
 };
 
-// May rows of columns be joined: does all that folds or is folded vary over the two innermost dims, of which the outer
-// one is folded? What varies over the rows alone would be another value for each row of a joined one.
+// Whether rows of columns may be joined: every reduction and its operands must vary over the two innermost dims, of
+// which the outer one is reduced. A value that varies over the rows alone would differ within a joined row.
 TENON_API bool may_join_rows(const Body& body);
 
-// May two sweeps be made one (LowerOptions::merge_sweeps), as far as can be told cheaply: is there a sum of floats that
-// goes by what another reduction makes?
+// Whether two sweeps may be merged (LowerOptions::merge_sweeps), by a cheap test: is there a sum of floats that depends
+// on the result of another reduction?
 TENON_API bool may_merge_sweeps(const Body& body);
 
-// May a value that varies over outer dims alone have loops of its own, as vectors of one element a row
-// (LowerOptions::apart_cycles)? Where extents say that there are vectors of them, and that rows are so short that one
-// element in all lanes of a vector, row by row, takes its time.
+// Whether a value that varies over outer dims alone may have loops of its own, as vectors with one element per row
+// (LowerOptions::apart_cycles). True where extents say that there are whole vectors of them, and that rows are so short
+// that computing the value row by row, with all lanes equal, would matter.
 TENON_API bool goes_apart(const Body& body, ValueId id, int lanes);
 
-// The body must be verified. The kernel holds any extents. When it is called, no output may overlap an input or another
-// output. Only in a body that does not reduce, and whose outputs vary over the same dims, may an output lie exactly on
-// an input of these dims and of its element size.
-// Lanes at and behind the end of a tail hold anything: elementwise instructions must bear any operand there.
+// `body` must be verified. The kernel serves any extents. When it is called, no output may overlap an input or another
+// output. Exception: in a body that does not reduce and whose outputs all vary over the same dims, an output may
+// coincide with an input of these dims and of the same element size.
+// Lanes at and beyond the end of a tail may hold any value, so elementwise instructions must accept any operand there.
 TENON_API Result<LinearKernel> lower(const Body& body, const LowerOptions& options);
 
-// A body that does not reduce, as instructions for one vector of `kernel`, which has the registers `inputs` (one each
-// input, in order; in all lanes the same for those that do not vary over the innermost dim). No memory is touched: that
-// is how a snippet becomes the epilogue of a compute kernel, on its register tile.
+// A body that does not reduce, as instructions for one vector. They are part of `kernel`, which provides the registers
+// `inputs`: one per input, in order, with equal lanes for inputs that do not vary over the innermost dim. No memory is
+// accessed. A snippet becomes the epilogue of a compute kernel, on its register tile, in this way.
 struct InlineCode {
-  std::vector<Instruction> invariant;  // constants: once, anywhere before
-  std::vector<Instruction> body;       // again for each vector
-  std::vector<RegisterId> outputs;     // one each output; an input's register when the output is that input
+  std::vector<Instruction> invariant;  // constants: executed once, anywhere before `body`
+  std::vector<Instruction> body;       // executed for each vector
+  std::vector<RegisterId> outputs;     // one per output; an input's register when the output is that input
 };
 TENON_API Result<InlineCode> lower_inline(const Body& body, LinearKernel& kernel, std::span<const RegisterId> inputs);
 

@@ -1,17 +1,18 @@
-// Blocks of columns in one call, the last sweep one block behind the others. Each sweep over a block would wait for
-// memory or for arithmetic by itself, and non-temporal stores overlap with nothing that comes after them in another
+// Blocks of columns in one call, with the last sweep one block behind the others. Run separately, each sweep over a
+// block would wait for memory or for arithmetic, and non-temporal stores would not overlap with anything in a later
 // loop.
 //
-//   for blocks                     their rows lie in a cache, with what the last sweep reads
+//   for blocks                     a cache holds their rows, with what the last sweep reads
 //     for rows: maxima
-//     for rows: y of the block before = what was kept * its factors;  sums += what is kept of this block
+//     for rows: y of the previous block = what was kept * its factors;  sums += what is kept of this block
 //     factors
-//   for rows: y of the last block;  then the columns that are left, as one block alone
+//   for rows: y of the last block;  then the remaining columns, as one block of their own
 //
-// Blocks that only the last-level cache holds are read once: maximum and sum are one sweep, and what it keeps goes by
-// the greatest of its group of rows, which waits with it (lower_plan_kept.cpp).
+// Blocks that only the last-level cache holds are read once. Maximum and sum are then one merged sweep, and what it
+// keeps is relative to the maximum of its group of rows, which is kept as well (lower_plan_kept.cpp).
 //
-// Before the first block there is none: y of the first is stored from memory that holds anything, and again in time.
+// Before the first block there is no previous one: its y is first stored with undefined contents, and again later with
+// the right ones.
 #include <algorithm>
 
 #include <tenon/snippet/lower/lower_internal.hpp>

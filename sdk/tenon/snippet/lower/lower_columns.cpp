@@ -1,11 +1,10 @@
-// Columns in whole rows: the vector loop stands inside of the loops over rows, and what columns fold into lies in a
-// scratch row, which is short beside the tensors. So memory is read in the order in which it lies, several rows at
-// once.
+// Column reductions in whole rows: the vector loop is inside the loops over rows, and the accumulators are in a scratch
+// row, which is short compared with the tensors. Memory is then read in order, several rows at once.
 //
 //   for columns                     sums = 0
-//   for rows, four at once          rows one behind the other into each sum, as in a tile: the same bits
+//   for rows, four at once          rows one after the other into each sum, as in a tile: the same bits
 //     for columns                     sum += x
-//   for columns                     what is made of the sums
+//   for columns                     what depends on the sums
 #include <algorithm>
 #include <utility>
 

@@ -1,5 +1,5 @@
-// Short rows of known length, written out with no loop over their vectors. What a sweep loads and makes of them stays
-// in registers for the sweeps behind it, as far as there are registers; the rest is loaded, made or kept as by loops.
+// Short rows of known length, fully unrolled. The values that a sweep loads and computes stay in registers for the
+// sweeps after it, as far as there are registers; the rest is loaded, recomputed or kept in memory, as in loops.
 //
 //   for kept dims outside
 //     for the vectors of a row       x = load,  sum += x

@@ -1,7 +1,7 @@
-// The lowering of one body, in rooms: values (lower_values.cpp), memory (lower_memory.cpp), loops (lower_loops.cpp),
-// sweeps and folds (lower_sweeps.cpp), two sweeps as one (lower_merged.cpp), nests (lower.cpp), several rows at once
-// (lower_rows.cpp), one row behind the other (lower_skewed.cpp), short rows written out (lower_held.cpp), columns in
-// whole rows (lower_columns.cpp). Internal to lowering.
+// Inside lowering: the lowering of one body. Its parts are values (lower_values.cpp), memory (lower_memory.cpp), loops
+// (lower_loops.cpp), sweeps and reductions (lower_sweeps.cpp), merged sweeps (lower_merged.cpp), loop nests
+// (lower.cpp), several rows side by side (lower_rows.cpp), skewed rows (lower_skewed.cpp), unrolled short rows
+// (lower_held.cpp), and columns in whole rows (lower_columns.cpp). Terms are those of lower.hpp.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -15,21 +15,21 @@
 namespace tenon::snippet {
 
 inline int64_t initial_of(const BodyNode& fold) { return *fold.attributes.find("initial")->get_if<int64_t>(); }
-// What a target says of it beside, which goes with each instruction that folds.
+// Attributes from the target that each reducing instruction keeps.
 inline Attributes said_of(const BodyNode& fold) {
   Attributes all = fold.attributes;
   all.erase("initial");
   return all;
 }
 
-// Copies of a loop's body that holds so many instructions, and so many accumulators: long bodies keep the machine busy
-// by themselves, and would only grow the code.
+// Copies of a loop's body with so many instructions, and so many accumulators. Long bodies keep the processor busy by
+// themselves; copies would only make the code larger.
 int copies_for(size_t instructions, size_t accumulators, int most, size_t most_accumulators = 8);
 
-// Of the memory's lines, which caches take stores by.
+// Bits of a cache line.
 inline constexpr int64_t kLineBits = 64 * 8;
 
-// Stores, to be found by what they store.
+// Stores, indexed by the value that they store.
 class StoresByValue {
  public:
   StoresByValue() = default;
@@ -38,7 +38,7 @@ class StoresByValue {
   }
   const std::vector<Access>& all() const { return all_; }
   bool has(ValueId id) const { return !of(id).empty(); }
-  // In the order in which they came.
+  // In the order in which they were added.
   std::span<const Access> of(ValueId id) const {
     const auto found = std::ranges::equal_range(all_, id, {}, &Access::value);
     return {found.begin(), found.end()};
@@ -56,9 +56,9 @@ class Lowering {
  private:
   struct Maker {
     const BodyNode* node = nullptr;
-    int port = -1;  // where it lies, when no node makes it
+    int port = -1;  // where it is in memory, when no node computes it
   };
-  // Ports, each once, in the order in which they came.
+  // A set of ports that keeps the order in which they were added.
   class PortSet {
    public:
     void add(int port) {
@@ -72,49 +72,49 @@ class Lowering {
     std::vector<int> ports_;
     std::vector<char> has_;
   };
-  // A row that is written out (lower_held.cpp).
+  // A row that is fully unrolled (lower_held.cpp).
   struct HeldRow {
-    int vectors = 0;    // 0: it is not
-    int held = 0;       // vectors, up to the last, whose values stay in registers from sweep to sweep
+    int vectors = 0;    // 0: it is not unrolled
+    int held = 0;       // the last so many vectors have values that stay in registers from sweep to sweep
     int tail = 0;       // lanes of the last vector; 0: all
-    int registers = 0;  // that wait
+    int registers = 0;  // for values that stay
   };
-  // Where the instructions that are being written stand.
+  // The context of the instructions that are being written.
   struct Place {
-    int vector = -1;                   // the dim whose elements lie in the lanes; -1: all lanes are alike
+    int vector = -1;                   // the dim whose elements are in the lanes; -1: all lanes are equal
     RegisterId counter = -1;           // of that dim
-    RegisterId mask = -1, count = -1;  // of a tail
+    RegisterId mask = -1, count = -1;  // in a tail
     int copies = 1;
-    int tile_copies = 0;      // most copies of the tile that it is in
-    int row_dim = -1;         // several of whose elements (rows of the body) go side by side; -1: none
+    int tile_copies = 0;      // most copies in the enclosing tile
+    int row_dim = -1;         // the dim along which several elements (rows) are processed side by side; -1: none
     int rows = 1;             // how many
-    int least_copies = 1;     // of vectors of each, where a loop is long enough
-    int ahead = 0;            // rows from that of the nest's pointers on; 1: what stands here is of the next
-    size_t accumulators = 0;  // that live here
+    int least_copies = 1;     // vectors of each row, where a loop is long enough
+    int ahead = 0;            // offset in rows from the nest's pointers; 1: the instructions are for the next row
+    size_t accumulators = 0;  // that are live here
     HeldRow row = {};
-    int first_row = 0, unit_rows = 0;  // rows that units count; 0: all
-    int neighbours = 1;                // copies of one row that units count one behind the other
-    bool one_by_one = false;           // no units side by side
-    bool reuses = false;               // what is bound is not made again
-    int aligned_port = -1;             // whose vectors begin at multiples of their bytes here
+    int first_row = 0, unit_rows = 0;  // rows covered by the units; 0: all
+    int neighbours = 1;                // copies of one row that are consecutive units
+    bool one_by_one = false;           // units are not interleaved
+    bool reuses = false;               // bound values are not computed again
+    int aligned_port = -1;             // the port whose vectors are aligned to their size here
   };
-  // One vector of the lanes: copy `copy` of row `row`.
+  // One vector: copy `copy` of row `row`. Units are interleaved.
   struct Unit {
     int row = 0, copy = 0;
   };
-  // Loops of a sweep: scalar ones, and inside of them vectors when the lanes are not those of a tile around it.
+  // The loops of a sweep: scalar ones, and vector loops inside them unless the lanes belong to an enclosing tile.
   struct SweepLoops {
     const Sweep* sweep = nullptr;
     size_t scalar = 0;
     int vector = -1;
     int copies = 1;
-    bool whole_rows = false;           // vectors along a row inside of the loops over rows: accumulators are in memory
-    int rows = 1;                      // then: that go at once
-    const Sweep* behind = nullptr;     // goes along, over the block of whole rows or the row before
-    const Merging* merging = nullptr;  // two in one
-    SweepLoops* next = nullptr;        // goes along, over the row behind
+    bool whole_rows = false;           // vectors along a row inside the loops over rows: accumulators are in memory
+    int rows = 1;                      // with whole_rows: that are processed at once
+    const Sweep* behind = nullptr;     // fused sweep over the previous block of whole rows, or the previous row
+    const Merging* merging = nullptr;  // two merged sweeps
+    SweepLoops* next = nullptr;        // fused sweep over the next row
     std::vector<LoopId> ids = {};
-    std::vector<std::vector<RegisterId>> accumulators = {};  // of each fold; the copies of a row lie side by side
+    std::vector<std::vector<RegisterId>> accumulators = {};  // of each reduction; the copies of a row are consecutive
   };
 
   static size_t index(int id) { return static_cast<size_t>(id); }
@@ -128,13 +128,13 @@ class Lowering {
   Instruction& write(Instruction instruction);
   int label_of(const BodyNode& node);
   RegisterId scalar(ElementType element, int64_t bits);
-  // The same number for the same param, as LinearKernel::add_param(); kernels of many ports have many.
+  // Returns the same number for equal params, as LinearKernel::add_param(); indexed, since kernels may have many ports.
   ParamId add_param(const Param& param);
   RegisterId parameter(const Param& param);
 
   // --- values: lower_values.cpp ---
-  // One register for each unit, or for each row, each copy, or all. Bindings end with the region in which they were
-  // made.
+  // The registers of a value: one for each unit, for each row, for each copy, or one for all. Bindings end with the
+  // region in which they were made.
   std::vector<RegisterId>& binding(ValueId id);
   size_t place_in_binding(ValueId id, Unit unit) const;
   void bind(ValueId id, std::vector<RegisterId> registers);
@@ -149,11 +149,11 @@ class Lowering {
     unbind(bound);
   }
   void unbind(size_t bound);
-  // Makes `values`, which stand at one loop; those that are alike in all lanes first, since the copies share them. The
-  // others operator by operator, for as many units side by side as registers hold: a chain of operators waits for
-  // itself, and what waits fills the machine's window, so units one behind the other would wait one behind the other.
-  // `reads` come before anything is stored: they may lie in the memory of an output that is stored here. `folds`: what
-  // the accumulators take of it.
+  // Writes the computation of `values`, which belong to one loop. Values with equal lanes come first, because the
+  // copies share them. The others are written operator by operator, interleaved for as many units as registers hold: a
+  // chain of dependent operators stalls, and units written one after the other would stall one after the other, because
+  // the waiting instructions fill the out-of-order window. `reads` come before any store: they may be in the memory of
+  // an output that is stored here. `folds`: the reductions that accumulate the values.
   void make(const std::vector<Access>& reads, const std::vector<ValueId>& values, const StoresByValue& stores,
             SweepLoops* folds = nullptr);
   void make_units(const std::vector<Access>& reads, const std::vector<ValueId>& values, const StoresByValue& stores,
@@ -164,7 +164,7 @@ class Lowering {
     return {place_.first_row + row, number / side / unit_rows() * side + number % side};
   }
   bool is_bound(ValueId id, Unit unit) const;
-  // Values that are alike in all rows are made with the first.
+  // Values that are equal in all rows are computed with the first row.
   bool has_own(ValueId id, Unit unit) const { return unit.row == 0 || in_rows(id); }
   bool stores_parts(const std::vector<Access>& stores) const;
   bool stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
@@ -209,13 +209,13 @@ class Lowering {
     end_loop(id);
     return id;
   }
-  // `f` for all elements of `dim`: several vectors at once, fewer where these are many, single ones, and what is left.
-  // Before them those up to a whole vector of `aligned`, an output; -1: none.
+  // Writes `f` for all elements of `dim`: several vectors at once, fewer where that many do not fit, single ones, and
+  // the tail. Before them comes the head, up to the first aligned vector of output `aligned`; -1: there is none.
   template <class F>
   void vector_loops(int dim, int copies, F f, int aligned = -1) {
     vector_loops(dim, columns_ < 0 ? dim : columns_, copies, f, aligned);
   }
-  // The same for the elements of `dim` that `walked`, a dim of joined rows, counts.
+  // The same for the elements of `dim`, counted by `walked`, a dim of joined rows.
   template <class F>
   void vector_loops(int dim, int walked, int copies, F f, int aligned = -1) {
     const size_t head = kernel_.body.size();
@@ -248,7 +248,7 @@ class Lowering {
                      bool rewound);
 
   // --- nests: lower.cpp; several rows at once: lower_rows.cpp ---
-  // Scratch buffers that nothing points into: rows that are written out have in registers what loops keep in memory.
+  // Drops scratch buffers without pointers: unrolled rows keep in registers what loops keep in memory.
   void drop_idle_scratch();
   void write_nest(const Nest& nest);
   void write_scope(const Nest& nest, size_t level, std::vector<LoopId>& ids);
@@ -307,9 +307,9 @@ class Lowering {
   void write_block_loop(const Nest& nest);
   void write_block(const Nest& nest, bool last_behind);
 
-  // --- two sweeps as one: lower_merged.cpp ---
-  // Rows of a group whose powers are kept; those who read them go by the same groups. More would fall into the same
-  // sets of L1, where rows lie a power of two apart.
+  // --- merged sweeps: lower_merged.cpp ---
+  // Rows of a group whose powers are kept; later readers use the same groups. More rows would map to the same sets of
+  // L1 where rows are a power of two apart.
   static constexpr int kRowsOfKept = 4;
   int largest_group() const;
   template <class F>
@@ -322,7 +322,7 @@ class Lowering {
   std::vector<RegisterId> fold_group(const SweepLoops& loops, const BodyNode& node);
   void write_group(SweepLoops& loops);
 
-  // --- short rows, written out: lower_held.cpp ---
+  // --- unrolled short rows: lower_held.cpp ---
   std::pair<int, int> waiting(const Nest& nest) const;
   static bool waits_in_memory(const Nest& nest, const Access& store);
   bool long_when_walked_once(const Nest& nest) const;
@@ -334,7 +334,7 @@ class Lowering {
   void write_held_vectors(const Nest& nest, const SweepLoops& loops, int begin, int end);
   void write_held_sweep(const Nest& nest, const Sweep& sweep);
 
-  // --- the store of a row along with the fold of the next: lower_skewed.cpp ---
+  // --- skewed rows, the store of one fused with the reduction of the next: lower_skewed.cpp ---
   void write_skewed(const Nest& nest, std::vector<LoopId>& ids);
   using RowValues = std::vector<std::pair<ValueId, RegisterId>>;
   class ThreeWalks;
@@ -343,7 +343,7 @@ class Lowering {
   void write_row_before(SweepLoops& loops);
   void write_row_before(const SweepLoops& loops, size_t level);
   void write_row_next(SweepLoops& loops);
-  // Where no row is behind: loops move no pointers of any.
+  // Where there is no next row: loops advance no pointers.
   template <class Write>
   void without_rows_behind(const Write& write) {
     auto pointers = std::exchange(row_pointers_, {});
@@ -372,28 +372,28 @@ class Lowering {
 
   const LowerOptions& options_;
   const LowerPlan plan_;
-  const Body& body_;  // with what the plan adds
+  const Body& body_;  // including what the plan adds
   LinearKernel kernel_;
   std::vector<Instruction> entry_;  // before all loops
   std::vector<Maker> makers_;       // of each value
-  std::vector<int> users_;          // of each value: operands of nodes that it is
+  std::vector<int> users_;          // of each value: number of operands that it is
   std::vector<std::vector<RegisterId>> bound_;
   std::vector<ValueId> bound_order_;
   std::vector<RegisterId> pointers_;                               // of each port, in the nest
-  std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: of the second row and so on
-  int columns_ = -1;  // the dim that vector loops along columns count, where it is not the body's own
+  std::unordered_map<int, std::vector<RegisterId>> row_pointers_;  // of ports: for the second row and further ones
+  int columns_ = -1;  // the dim counted by vector loops along columns, where it is not the body's own
   PortSet touched_;
-  const Sweep* behind_ = nullptr;          // goes along with the sweep that is written, over the row before
-  SweepLoops* next_ = nullptr;             // and this one, over the row behind
-  RowValues of_row_before_, of_row_next_;  // values that they take
-  LoopId row_loop_ = -1;                   // of the nest, or of the sweep: the loop that walks several rows at once
-  std::vector<LoopId> last_row_loops_;     // of rows that are skewed: run once, around that
-  std::vector<int> row_ports_;             // of values: the scratch row that they go through; -1: none
+  const Sweep* behind_ = nullptr;          // fused into the sweep that is being written, over the previous row
+  SweepLoops* next_ = nullptr;             // and this one over the next row
+  RowValues of_row_before_, of_row_next_;  // the values that they use
+  LoopId row_loop_ = -1;                   // of the nest, or of the sweep: the loop that processes several rows at once
+  std::vector<LoopId> last_row_loops_;     // of skewed rows: loops that run once, around that loop
+  std::vector<int> row_ports_;             // of values: the scratch row in which they are kept; -1: none
   std::pair<RegisterId, RegisterId> held_tail_{-1, -1};  // mask and count
-  std::unordered_multimap<uint64_t, ParamId> params_;    // by what never changes of them
+  std::unordered_multimap<uint64_t, ParamId> params_;    // by their immutable fields
   std::unordered_map<std::string, RegisterId> scalars_;
   std::unordered_map<std::string, int> labels_;
-  std::pair<const BodyNode*, int> labelled_{nullptr, -1};  // whose label was asked for last
+  std::pair<const BodyNode*, int> labelled_{nullptr, -1};  // the node whose label was requested last, and the label
   Place place_;
 };
 

@@ -1,10 +1,10 @@
-// Short rows of columns, several walked as one. What columns fold into is then as many partial results for each column
-// as a joined row has rows; what each row wants of a column stands so many times in a scratch row.
+// Column reductions over short rows, several of which are joined into one. A joined row gives one partial result per
+// column for each of its rows; a value that each row needs of a column is replicated for all of them in a scratch row.
 //
-//   for joined rows, four at once   as whole rows are walked, and then the rows that are left, which are a part of one
+//   for joined rows, four at once   as whole rows are processed; then the remaining rows, which form a shorter one
 //     for their elements              sums += x
-//   for columns                     for the rows of a joined one: sum += sums;  what is made of the sum
-//                                   for the rows of a joined one: its value, for the next walk
+//   for columns                     for the rows of a joined one: sum += sums;  what depends on the sum
+//                                   for the rows of a joined one: its value, for the next sweep
 #include <algorithm>
 
 #include <tenon/snippet/lower/lower_internal.hpp>

@@ -1,4 +1,4 @@
-// Loops, and the pointers that move with them.
+// Loops, and the pointers that advance with them.
 #include <algorithm>
 
 #include <tenon/snippet/lower/lower_internal.hpp>

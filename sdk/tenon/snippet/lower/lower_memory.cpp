@@ -1,4 +1,4 @@
-// The memory that values come from and go to: ports, pointers, loads and stores.
+// Memory accesses of values: ports, pointers, loads and stores.
 #include <algorithm>
 
 #include <tenon/snippet/lower/lower_internal.hpp>

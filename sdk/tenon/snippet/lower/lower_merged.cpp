@@ -1,9 +1,9 @@
-// Two sweeps as one (Merging): each group of vectors, or of rows of columns, is folded while it lies in registers.
+// Merged sweeps (Merging): each group of vectors, or of rows of columns, is reduced while it is in registers.
 //
-//   so far: g = -inf, s = 0             in registers, lane by lane; of columns in scratch rows
-//   for groups of the row               greatest, with what is folded so far: g'
+//   running: g = -inf, s = 0            in registers, lane by lane; for columns in scratch rows
+//   for groups of the row               maximum, including the running one: g'
 //                                       s = s * e^(g - g') + the group's sum of e^(x - g');  g = g'
-//   the greatest of all lanes;  in each lane s * e^(g - greatest), and the sum of these
+//   the maximum of all lanes;  in each lane s * e^(g - maximum), and the sum of these
 #include <algorithm>
 
 #include <tenon/snippet/lower/lower_internal.hpp>

@@ -1,4 +1,4 @@
-// What values cost, and which are taken out of loops that would make them again.
+// The cost of values, and which of them are hoisted out of loops that would recompute them.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,7 +1,7 @@
-// The plan of one body, in rooms: nests (lower_plan.cpp), what is taken out of their loops (lower_plan_hoist.cpp), the
-// sweeps of a scope (lower_plan_sweeps.cpp), sweeps that are merged (lower_plan_merge.cpp, what they keep in
-// lower_plan_kept.cpp), whole rows (lower_plan_rows.cpp), and folded dims as one (lower_plan_stretch.cpp). Internal to
-// lowering.
+// Inside lowering: the planner of one body. Its parts are loop nests (lower_plan.cpp), what is hoisted out of their
+// loops (lower_plan_hoist.cpp), the sweeps of a scope (lower_plan_sweeps.cpp), merged sweeps (lower_plan_merge.cpp,
+// what they keep in lower_plan_kept.cpp), whole rows (lower_plan_rows.cpp), and several reduced dims as one
+// (lower_plan_stretch.cpp).
 #pragma once
 #include <optional>
 #include <utility>
@@ -12,15 +12,15 @@
 
 namespace tenon::snippet {
 
-// Are the dims of `inner` the outermost ones of `all`?
+// Whether the dims of `inner` are the outermost ones of `all`.
 bool is_prefix(DimSet inner, DimSet all);
 std::vector<int> dims_of(DimSet set);
 
-// Of `both` sweeps, without what `sums` take, whose nodes are in `body`; it adds to that. `lanes`: along rows, whose
-// lanes are folded in the end. lower_plan_moves.cpp
+// Merges `both` sweeps, without the readers of `sums`, and adds nodes to `body`, which contains theirs. `lanes`: along
+// rows, whose lanes are reduced at the end. lower_plan_moves.cpp
 Merging merging_of(Body& body, const Sweep& both, const std::vector<MovedSum>& sums, bool lanes);
-// Powers that `last` reads were kept by what their group went by. It reads that as well, from `ports` of each of
-// `merging.subtracted`, and moves them. lower_plan_kept.cpp
+// Powers that `last` reads were kept relative to the running value of their group. It reads that value as well, from
+// `ports` of each of `merging.subtracted`, and rescales them. lower_plan_kept.cpp
 void move_kept(Body& body, Merging& merging, Phase& phase, const std::vector<MovedSum>& sums,
                const std::vector<int>& ports);
 
@@ -30,7 +30,7 @@ class Planner {
   LowerPlan run();
 
  private:
-  // A value that one sweep computes and a later one wants.
+  // A value that one sweep computes and a later one needs.
   struct Kept {
     ValueId value = -1;
     size_t home = 0, last = 0;  // sweeps
@@ -114,21 +114,21 @@ class Planner {
   void merge_sweeps(const Nest& nest, Scope& scope);
   void drop_unread_stores(const Nest& nest, const Scope& scope, Sweep& sweep) const;
 
-  // What a value costs that takes loops of its own.
+  // The cost of a value that has a loop nest of its own.
   static constexpr double kSweepCycles = 1000;
 
   const Body& body_;
   const LowerOptions& options_;
   DimSet reduced_;
   std::vector<const BodyNode*> maker_;  // of each value; null: read from memory
-  std::vector<Access> offered_;         // values in memory that earlier nests have made
+  std::vector<Access> offered_;         // values in memory that earlier nests have computed
   std::vector<ValueId> order_;          // operands first
   std::vector<std::vector<ValueId>>
-      sources_;                   // with keep_joined, skew_rows: the swept values in memory that each is made of
+      sources_;                   // with keep_joined, skew_rows: the swept values in memory that each depends on
   std::vector<char> needed_;      // in the nest
   std::vector<int> phase_;        // in the scope
   std::vector<char> stored_;      // of each value: in an output of its type
-  std::vector<int> computed_in_;  // the first sweep of the scope that makes a value, for all its elements
+  std::vector<int> computed_in_;  // the first sweep of the scope that computes a value, for all its elements
   std::vector<Kept> kept_;
   std::vector<std::pair<ValueId, size_t>> readers_;
   LowerPlan plan_;

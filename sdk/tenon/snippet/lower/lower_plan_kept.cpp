@@ -1,7 +1,7 @@
-// Powers that a sweep reads one block behind the two that are one: they are kept by the greatest x up to their group,
-// so none is made again.
+// Powers that a sweep reads one block behind two merged ones: they are kept relative to the greatest x up to their
+// group, so none is computed again.
 //
-//   kept of a group: e^(x - g)    in the end:  e^(x - g) * e^(g - greatest)
+//   kept of a group: e^(x - g)    at the end:  e^(x - g) * e^(g - maximum)
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -1,5 +1,5 @@
-// Which two sweeps are made one (LowerOptions::merge_sweeps): the second sums by what the first folds, and there is a
-// rule by which such sums are moved.
+// Which two sweeps are merged (LowerOptions::merge_sweeps): the second sums a function of the result of the first, and
+// there is a rule by which such sums are rescaled.
 #include <algorithm>
 
 #include <tenon/snippet/lower/lower_plan_internal.hpp>

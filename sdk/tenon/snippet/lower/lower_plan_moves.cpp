@@ -1,8 +1,8 @@
-// The nodes of two sweeps as one: what is folded so far and of a group, and sums that are moved from what they went by
-// to another value (body/moved_sums_internal.hpp).
-// What the sum of x itself has lost on the way d shows, so it is put right: of whole rows of columns as it goes, of
-// lanes in the end, since a group that waited for what the one before has put right would wait longer than for its
-// memory.
+// The nodes of merged sweeps: running results and results of a group, and sums that are rescaled from one value to
+// another (body/moved_sums_internal.hpp).
+// The rounding error of the sum of x shows in d, so it is corrected: for whole rows of columns while they are
+// processed; for lanes at the end, because a group that depended on the correction of the previous one would stall for
+// longer than its memory access takes.
 #include <algorithm>
 
 #include <tenon/snippet/lower/lower_plan_internal.hpp>

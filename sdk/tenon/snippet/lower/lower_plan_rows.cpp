@@ -1,4 +1,5 @@
-// Columns in whole rows: which nests walk them, and what goes from one walk along the row to the next.
+// Column reductions in whole rows: which nests process them, and what is passed from one sweep along the row to the
+// next.
 #include <algorithm>
 #include <bit>
 

@@ -1,5 +1,6 @@
-// Folded dims that follow one another in memory, walked as one: what tells them apart, as the factors of a group's
-// channels, few sweeps read. The others need no loop over the outer ones, and no tail in each iteration of it.
+// Reduced dims that are contiguous in memory are traversed as one. Only few sweeps read values that distinguish them,
+// such as the factors of a group's channels; the others need no loop over the outer dims, and no tail in each iteration
+// of it.
 #include <algorithm>
 #include <bit>
 

@@ -1,6 +1,6 @@
-// Several short rows at once: their loops, tails and folds over lanes then cost once what they would cost for each, and
-// the rows do not wait for each other. The loop over rows stands twice, for so many at once and for single ones; long
-// rows, which would only push each other out of the cache, all go through the second (CallPlan).
+// Several short rows side by side: loops, tails and reductions over lanes are then paid once instead of once a row, and
+// the rows' dependency chains overlap. The loop over rows exists twice, for several rows and for single ones. Long
+// rows, which would only evict each other from the cache, are all processed by the second (CallPlan).
 #include <algorithm>
 #include <map>
 

@@ -1,11 +1,11 @@
-// The store of a row along with the fold of the next: a walk that folds reads main memory alone, one that stores
-// non-temporally writes it alone, and both at once take little longer than either.
+// Skewed rows: the store of a row is fused with the reduction of the next. A sweep that reduces only reads main memory,
+// and one that stores non-temporally only writes it; both at once take little longer than either.
 //
 //   if there is a row              a loop that runs once: the loop inside has the same counter
-//     fold of the first row, kept in a scratch row
+//     reduction of the first row, kept in a scratch row
 //     while there is a next row
-//       for its elements             y of this row = what is kept, scaled;  what is kept = the next row's;  fold of
-//       that what is made of the fold
+//       for its elements             y of this row = what is kept, scaled;  what is kept = the next row's, and its
+//       what depends on the result   reduction
 //     y of the last row
 #include <algorithm>
 #include <utility>

@@ -1,14 +1,15 @@
-// Three walks along each row, of three rows in one loop: the first finds how the second goes, and keeps nothing.
+// Three sweeps along each row, over three rows in one loop. The first one computes what the second depends on, and
+// keeps nothing.
 //
 //   if there is a row                       loops that run once: the loops inside have the same counter
-//     first walk of the first row
+//     first sweep of the first row
 //     if there is a next row
-//       second walk of this row, first walk of the next
-//       while there is a row behind that
-//         for its elements                    y of this row;  the second walk of the next row, which takes its memory;
-//         what is made of the folds           the first walk of the row behind
+//       second sweep of this row, first sweep of the next
+//       while there is a row after that
+//         for its elements                    y of this row;  the second sweep of the next row, which takes its memory;
+//         what depends on the results         the first sweep of the row after that
 //       y of the last row but one
-//     second walk of the last row, y of it
+//     second sweep of the last row, y of it
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Sweeps over reduced dims, and the reductions that they fold.
+// Sweeps over reduced dims, and their reductions.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// What a snippet saves: bytes that are walked with it and without it.
+// What a snippet saves: bytes read and written with it and without it.
 #pragma once
 #include <string>
 #include <vector>
@@ -15,8 +15,8 @@ struct SubgraphStatistics {
   size_t parameters = 0;  // operands
   size_t results = 0;
   size_t constants = 0;  // inside
-  // Inputs and outputs of each operator, scalar constants left out, and inputs and outputs of the subgraph. Symbols
-  // stay; an unknown extent counts as 1 and `exact` is false.
+  // Bytes of the inputs and outputs of each operator, without scalar constants, and of the subgraph. Symbols remain; an
+  // unknown extent counts as 1, and `exact` is then false.
   Expr bytes_unfused, bytes_fused;
   bool exact = true;
 };

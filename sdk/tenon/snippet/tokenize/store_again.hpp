@@ -1,4 +1,4 @@
-// Outputs of a graph that hold the same elements are stored by the kernel that makes them, each for itself.
+// Graph outputs that hold the same elements are each stored by the kernel that computes them, instead of being copied.
 #pragma once
 #include <functional>
 
@@ -6,9 +6,10 @@
 
 namespace tenon::snippet {
 
-// Where a result of a snippet that `pays` is several outputs of the graph's body, by itself or behind views of it
-// (Identity, Reshape and such), the snippet gets a further result for each but the first, which has the elements in the
-// memory of that output: they would be copied there otherwise. Keeps names of outputs, and what others read.
+// A result of a snippet for which `pays` holds may be several outputs of the graph's body, directly or through views
+// (Identity, Reshape and such). The snippet then gets a further result for each of these outputs but the first, stored
+// in the memory of that output; otherwise the elements would be copied there. Keeps: names of outputs, and what others
+// read.
 void store_again(Graph& graph, const std::function<bool(const Value&)>& pays);
 
 }  // namespace tenon::snippet

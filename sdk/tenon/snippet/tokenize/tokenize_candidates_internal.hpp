@@ -1,4 +1,4 @@
-// Inside of the room: which single operators can be part of a snippet.
+// Inside the room: which single operators can be part of a snippet.
 #pragma once
 #include <optional>
 #include <string>
@@ -25,11 +25,11 @@ class Candidates {
   Verdict judge(const Op& op) const;
 
   const TokenizeOptions& options_;
-  // By what an operator's form in the dialect depends on.
+  // By everything that an operator's decomposition depends on.
   std::unordered_map<std::string, Verdict> known_;
 };
 
-// Does it only show the same elements under another shape?
+// Whether it only shows the same elements under another shape.
 bool is_view(const Op& op);
 
 }  // namespace tenon::snippet

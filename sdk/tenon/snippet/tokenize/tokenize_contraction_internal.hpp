@@ -1,7 +1,7 @@
-// Inside of the room: a directed graph without cycles whose nodes are merged two by two, and stays without cycles.
+// Inside the room: a directed acyclic graph whose nodes are merged two by two, and that stays acyclic.
 //
-// An order in which edges lead forwards is kept up to date, as by Pearce and Kelly ("A dynamic topological sort
-// algorithm for directed acyclic graphs", 2007), so that a merge looks only at what stands between the two.
+// A topological order is maintained dynamically, as by Pearce and Kelly ("A dynamic topological sort algorithm for
+// directed acyclic graphs", 2007), so that a merge visits only nodes between the two.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -15,17 +15,17 @@ class Contraction {
  public:
   // Nodes 0, 1, ... in this order.
   explicit Contraction(size_t nodes);
-  // from < to. Before the first merge. Twice is as good as once.
+  // from < to. Only before the first merge. Repeated edges are allowed.
   void add_edge(int from, int to);
 
-  // The node that `node` has become part of.
+  // The node into which `node` has been merged.
   int find(int node);
-  // Would merging a and b, two different find()s, leave the graph without cycles: does no path lead from one to the
-  // other by way of a third? Exact.
+  // Whether merging a and b, two different find()s, keeps the graph acyclic: no path leads from one to the other
+  // through a third node. Exact.
   bool mergeable(int a, int b);
-  // Merges the two that mergeable() was just asked about and said yes of. Returns the node that stands for both.
+  // Merges the two nodes for which mergeable() has just returned true. Returns the merged node.
   int merge();
-  // Does a stand before b?
+  // Whether a comes before b in the order.
   bool before(int a, int b) const { return label_[at(a)] < label_[at(b)]; }
 
  private:
@@ -44,10 +44,10 @@ class Contraction {
 
   std::vector<int> parent_;
   std::vector<std::vector<int>> edges_[2];  // [0] from a node, [1] to it
-  // The order: a ring through the last element, with labels that grow along it.
+  // The order: a circular list through the last element, with labels that increase along it.
   std::vector<int> next_, previous_;
   std::vector<uint64_t> label_;
-  // What the last question was, and what was found.
+  // The last query, and what its search has found.
   int first_ = -1, last_ = -1;
   Search search_[2];
   bool forwards_ended_ = false;
