@@ -1,8 +1,10 @@
 #include "x86/body/byte_tables.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <tenon/snippet/linear/run_linear.hpp>
@@ -19,23 +21,31 @@ using snippet::BodyPort;
 using snippet::LaneBits;
 using snippet::ValueId;
 
+// The functions of one byte are a cone of nodes. Each cone is looked at by itself, so the time is linear in the nodes.
 class Tabulator {
  public:
   Tabulator(const Body& body, const NodeCycles& cycles)
-      : body_(body), cycles_(cycles), from_(body.values.size(), kElse) {}
+      : body_(body),
+        cycles_(cycles),
+        from_(body.values.size(), kElse),
+        results_(body.values.size()),
+        wanted_(body.values.size(), 0),
+        needed_(body.values.size(), 0) {}
 
   Body run() && {
-    std::vector<BodyPort> bytes;
-    std::ranges::copy_if(body_.inputs, std::back_inserter(bytes), [&](const BodyPort& port) { return is_byte(port); });
-    if (bytes.empty()) return std::move(body_);
-    for (const BodyPort& port : bytes) from_[index(port.value)] = port.value;
-    for (const BodyNode& node : body_.nodes) from_[index(node.result)] = source_of(node);
-    for (const BodyPort& port : bytes) tabulate(port);
+    for (const BodyPort& port : body_.inputs)
+      if (is_byte(port)) from_[index(port.value)] = port.value;
+    find_cones();
+    for (const BodyPort& port : body_.inputs)
+      if (const auto cone = cones_.find(port.value); cone != cones_.end() && is_byte(port))
+        tabulate(port, cone->second);
+    if (tabulated_) drop_unneeded();
     return std::move(body_);
   }
 
  private:
-  using Flags = std::vector<char>;  // of each value
+  using Cone = std::vector<size_t>;  // nodes, operands before users
+  using Flags = std::vector<char>;   // of each value
   // In place of the input that a value is a function of.
   static constexpr ValueId kElse = -2, kConstant = -1;
 
@@ -47,6 +57,16 @@ class Tabulator {
     return is_row && port.element.is_int() && port.element.bits() == 8 && has_int32(port.value);
   }
 
+  void find_cones() {
+    for (size_t i = 0; i < body_.nodes.size(); ++i) {
+      const BodyNode& node = body_.nodes[i];
+      const ValueId from = from_[index(node.result)] = source_of(node);
+      if (from >= 0) cones_[from].push_back(i);
+      for (const ValueId operand : node.operands)
+        if (from_[index(operand)] != from) wanted_[index(operand)] = 1;
+    }
+    for (const BodyPort& output : body_.outputs) wanted_[index(output.value)] = 1;
+  }
   ValueId source_of(const BodyNode& node) const {
     static const Name kReducedCount("ReducedCount");
     if (node.op == kScalar) return kConstant;
@@ -61,104 +81,103 @@ class Tabulator {
     return from == kConstant || varies(node.result) == varies(from) ? from : kElse;
   }
 
-  // ---- Which values, and whether that pays ----
+  // ---- Which values become tables, and whether that pays ----
 
-  void tabulate(const BodyPort& port) {
-    const auto may_be_table = [&](ValueId id) { return has_int32(id); };
-    if (gain(worth(ends_of(port.value, may_be_table), port.value), port.value) <= 0) return;
-    const std::vector<LaneBits> results = results_of(port);
-    std::vector<std::optional<Attributes>> tables(body_.values.size());
-    const auto is_table = [&](ValueId id) {
-      if (has_int32(id) && !tables[index(id)]) tables[index(id)] = table_of(results[index(id)], element(id));
-      return tables[index(id)].has_value();
+  void tabulate(const BodyPort& port, const Cone& cone) {
+    const auto may_fit = [&](ValueId id) { return has_int32(id); };
+    if (gain(cone, worth(cone, ends_of(cone, may_fit))) <= 0) return;
+    evaluate(port, cone);
+    std::map<ValueId, std::optional<Attributes>> tables;
+    const auto fits = [&](ValueId id) {
+      auto [table, is_new] = tables.try_emplace(id);
+      if (is_new && has_int32(id)) table->second = table_of(results_[index(id)], element(id));
+      return table->second.has_value();
     };
-    const Flags ends = worth(ends_of(port.value, is_table), port.value);
-    if (gain(ends, port.value) > 0) rewrite(ends, tables, port.value);
+    const std::set<ValueId> ends = worth(cone, ends_of(cone, fits));
+    if (gain(cone, ends) > 0) {
+      tabulated_ = true;
+      for (const size_t i : cone)
+        if (BodyNode& node = body_.nodes[i]; ends.contains(node.result))
+          node = look_up(node, port.value, *std::move(tables[node.result]));
+    }
+    for (const size_t i : cone) results_[index(body_.nodes[i].result)] = {};
   }
 
-  // Functions of `from` by which all others follow that are outputs, or read by what is no function of it: the last
-  // ones that are `fit`.
-  template <class Fit>
-  Flags ends_of(ValueId from, const Fit& fit) const {
-    Flags wanted(body_.values.size(), 0), ends(body_.values.size(), 0);
-    for (const BodyPort& output : body_.outputs) wanted[index(output.value)] = 1;
-    for (auto node = body_.nodes.rbegin(); node != body_.nodes.rend(); ++node) {
-      const size_t at = index(node->result);
-      const bool is_function = from_[at] == from;
-      if (is_function && !wanted[at]) continue;
-      if (is_function && fit(node->result))
-        ends[at] = 1;
-      else
-        for (const ValueId operand : node->operands) wanted[index(operand)] = 1;
+  // Visits the nodes of the cone that are needed, users first; the operands of those for which `is_end` holds are not.
+  template <class IsEnd, class Visit>
+  void for_needed(const Cone& cone, const IsEnd& is_end, const Visit& visit) {
+    for (const size_t i : cone) needed_[index(body_.nodes[i].result)] = wanted_[index(body_.nodes[i].result)];
+    for (auto i = cone.rbegin(); i != cone.rend(); ++i) {
+      const BodyNode& node = body_.nodes[*i];
+      if (!needed_[index(node.result)]) continue;
+      const bool end = is_end(node.result);
+      visit(node, end);
+      for (const ValueId operand : node.operands)
+        if (!end) needed_[index(operand)] = 1;
     }
+  }
+
+  // The last values that fit, from which all others follow that are needed outside of the cone.
+  template <class Fits>
+  std::set<ValueId> ends_of(const Cone& cone, const Fits& fits) {
+    std::set<ValueId> ends;
+    for_needed(cone, fits, [&](const BodyNode& node, bool end) {
+      if (end) ends.insert(node.result);
+    });
     return ends;
   }
 
-  // Without those that are computed in less than they are looked up; of many, all.
-  Flags worth(Flags ends, ValueId from) const {
-    constexpr int64_t kMany = 64;  // each is a walk over all nodes
-    if (std::ranges::count(ends, 1) > kMany) return ends;
-    double best = gain(ends, from);
-    for (char& end : ends) {
-      if (!end) continue;
-      end = 0;
-      const double without = gain(ends, from);
-      end = without < best;
+  // Cycles of a vector that tables save in place of `ends`.
+  double gain(const Cone& cone, const std::set<ValueId>& ends) {
+    double before = 0, after = 0;
+    const auto no_end = [](ValueId) { return false; };
+    const auto is_end = [&](ValueId id) { return ends.contains(id); };
+    for_needed(cone, no_end, [&](const BodyNode& node, bool) { before += cycles_(body_, node); });
+    for_needed(cone, is_end, [&](const BodyNode& node, bool end) {
+      after += cycles_(body_, end ? look_up(node, from_[index(node.result)], {}) : node);
+    });
+    return before - after;
+  }
+
+  // Without those that are computed in fewer cycles than a table takes. Of many ends all are kept.
+  std::set<ValueId> worth(const Cone& cone, std::set<ValueId> ends) {
+    constexpr size_t kMany = 64;  // each costs a visit of the cone
+    if (ends.size() > kMany) return ends;
+    double best = gain(cone, ends);
+    for (const ValueId end : std::vector<ValueId>(ends.begin(), ends.end())) {
+      ends.erase(end);
+      const double without = gain(cone, ends);
+      if (without < best) ends.insert(end);
       best = std::max(best, without);
     }
     return ends;
   }
 
-  // What is computed where `tables` are looked up.
-  Flags needed_beside(const Flags& tables) const {
-    Flags needed(body_.values.size(), 0);
-    for (const BodyPort& output : body_.outputs) needed[index(output.value)] = 1;
-    for (auto node = body_.nodes.rbegin(); node != body_.nodes.rend(); ++node) {
-      if (!needed[index(node->result)] || tables[index(node->result)]) continue;
-      for (const ValueId operand : node->operands) needed[index(operand)] = 1;
-    }
-    return needed;
-  }
-
-  // Cycles of a vector.
-  double gain(const Flags& tables, ValueId from) const {
-    const Flags before = needed_beside(Flags(body_.values.size(), 0)), after = needed_beside(tables);
-    double gained = 0;
-    for (const BodyNode& node : body_.nodes) {
-      const size_t at = index(node.result);
-      if (from_[at] != from || !before[at]) continue;
-      if (tables[at]) gained -= cycles_(body_, look_up(node, from, {}));
-      if (tables[at] || !after[at]) gained += cycles_(body_, node);
-    }
-    return gained;
-  }
-
   // ---- The tables ----
 
-  // Of constants and functions of the byte: what each is where that is 0 to 255, or 0 to 127 and -128 to -1; none where
-  // an evaluator says so.
-  std::vector<LaneBits> results_of(const BodyPort& port) const {
-    std::vector<LaneBits> results(body_.values.size());
-    LaneBits& bytes = results[index(port.value)];
+  // What each value of the cone is where the byte is 0 to 255, or 0 to 127 and -128 to -1; none where an evaluator
+  // refuses. Constants are evaluated once, as one lane.
+  void evaluate(const BodyPort& port, const Cone& cone) {
+    if (!std::exchange(has_constants_, true))
+      for (const BodyNode& node : body_.nodes)
+        if (from_[index(node.result)] == kConstant) results_[index(node.result)] = evaluated(node, 1);
+    LaneBits& bytes = results_[index(port.value)];
     bytes.resize(kTableEntries);
     std::iota(bytes.begin(), bytes.end(), uint64_t{0});
     if (port.element.is_signed_int())
       for (uint64_t& byte : bytes) byte = static_cast<uint32_t>(static_cast<int8_t>(byte));
-    for (const BodyNode& node : body_.nodes) {
-      const ValueId from = from_[index(node.result)];
-      if (from == port.value || from == kConstant) results[index(node.result)] = evaluated(node, results);
-    }
-    return results;
+    for (const size_t i : cone) results_[index(body_.nodes[i].result)] = evaluated(body_.nodes[i], kTableEntries);
+    bytes = {};
   }
-  LaneBits evaluated(const BodyNode& node, const std::vector<LaneBits>& results) const {
-    if (node.op == kScalar)
-      return LaneBits(kTableEntries, static_cast<uint64_t>(*node.attributes.find(kBits)->get_if<int64_t>()));
+  LaneBits evaluated(const BodyNode& node, size_t lanes) const {
+    if (node.op == kScalar) return {static_cast<uint64_t>(*node.attributes.find(kBits)->get_if<int64_t>())};
     std::vector<ElementType> types;
     std::vector<LaneBits> operands;
     for (const ValueId operand : node.operands) {
+      const LaneBits& bits = results_[index(operand)];
+      if (bits.empty()) return {};
       types.push_back(element(operand));
-      operands.push_back(results[index(operand)]);
-      if (operands.back().empty()) return {};
+      operands.push_back(bits.size() == lanes ? bits : LaneBits(lanes, bits[0]));
     }
     auto made = snippet::evaluate_lanes(node.op, node.attributes, types, operands, element(node.result));
     return made.ok() ? *std::move(made) : LaneBits();
@@ -185,22 +204,27 @@ class Tabulator {
             .label = node.label};
   }
 
-  void rewrite(const Flags& ends, std::vector<std::optional<Attributes>>& tables, ValueId from) {
-    const Flags needed = needed_beside(ends);
-    std::vector<BodyNode> all;
-    for (BodyNode& node : body_.nodes) {
-      const size_t at = index(node.result);
-      if (!needed[at])
-        body_.values[at] = {.element = kI32};  // nobody's: how wide lanes are, the others say
-      else
-        all.push_back(ends[at] ? look_up(node, from, *std::move(tables[at])) : std::move(node));
-    }
-    body_.nodes = std::move(all);
+  void drop_unneeded() {
+    std::ranges::fill(needed_, 0);
+    for (const BodyPort& output : body_.outputs) needed_[index(output.value)] = 1;
+    for (auto node = body_.nodes.rbegin(); node != body_.nodes.rend(); ++node)
+      for (const ValueId operand : node->operands) needed_[index(operand)] |= needed_[index(node->result)];
+    std::erase_if(body_.nodes, [&](const BodyNode& node) {
+      const bool drops = !needed_[index(node.result)];
+      // A value that nothing computes must not decide how wide lanes are.
+      if (drops) body_.values[index(node.result)] = {.element = kI32};
+      return drops;
+    });
   }
 
   Body body_;
   const NodeCycles& cycles_;
   std::vector<ValueId> from_;
+  std::map<ValueId, Cone> cones_;
+  std::vector<LaneBits> results_;
+  bool has_constants_ = false, tabulated_ = false;
+  Flags wanted_;  // read from outside of its cone
+  Flags needed_;
 };
 
 }  // namespace
