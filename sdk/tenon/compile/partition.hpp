@@ -43,9 +43,9 @@ struct Partition {
 
 // Each operator of the body goes to the first of `backends` that does not refuse it; an operator that all refuse is an
 // error that lists the reasons. Operators of one target are grouped as far as data flow allows (by the number of
-// changes of target on the path from the inputs). Constants are placed where they are used, and operators on constants
-// only in the last earlier part of their target. Linear in the size of the graph, times the number of changes of
-// target.
+// changes of target on the path from the inputs). Constants are placed where they are used; operators that depend only
+// on constants go into the last part of their target that precedes their readers. Linear in the size of the graph,
+// apart from a search over the changes of target for such operators.
 TENON_API Result<Partition> partition(const Graph& graph, const std::vector<const TargetBackend*>& backends);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Internal to the room: the cost of single operators that run whole.
+// Inside the room: the cost of single operators that run whole.
 #pragma once
 #include <tenon/irgen/chains.hpp>
 

@@ -1,4 +1,4 @@
-// Internal to the room: evaluators of the reference as kernels of programs.
+// Inside the room: evaluators of the reference as kernels of programs.
 #pragma once
 #include <memory>
 #include <vector>

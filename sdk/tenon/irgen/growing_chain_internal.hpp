@@ -1,4 +1,4 @@
-// Internal to the room: a chain during the search.
+// Inside the room: a chain during the search.
 #pragma once
 #include <array>
 #include <map>
@@ -105,7 +105,7 @@ class GrowingChain {
   const StripOptions& options_;
   const CostModel& model_;
   size_t loops_;
-  std::vector<Member> members_;  // the last operator first
+  std::vector<Member> members_;                               // the last operator first
   std::unordered_map<const Op*, std::vector<size_t>> index_;  // of its results
   std::map<const Value*, Outside> outside_;
 };

@@ -1,4 +1,4 @@
-// Internal to the room: a part of a graph while it is lowered to a program.
+// Inside the room: a part of a graph while it is lowered to a program.
 #pragma once
 #include <memory>
 #include <optional>

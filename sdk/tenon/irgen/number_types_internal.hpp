@@ -1,4 +1,4 @@
-// Internal to the room: the types of a graph in one run.
+// Inside the room: the types of a graph in one run.
 #pragma once
 #include <unordered_map>
 #include <utility>

@@ -1,4 +1,4 @@
-// Internal to the room: where the values of a graph are stored while it becomes a program.
+// Inside the room: where the values of a graph are stored while it becomes a program.
 #pragma once
 #include <optional>
 #include <string>

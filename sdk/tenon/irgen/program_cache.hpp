@@ -28,10 +28,10 @@ struct ProgramContext {
 struct BoundShape {
   std::vector<int64_t> scalars;  // in the order of Program::scalars
   std::vector<Dims> input_dims, output_dims;
-  std::optional<GraphProgram> own;           // replaces the general program
-  std::vector<size_t> inputs, outputs;       // indices of them among the buffers of a context
-  std::vector<std::byte*> buffers;    // initial buffers of a new context: constants are set
-  std::string refusal;  // why it cannot be bound to the scalars; "" when it can
+  std::optional<GraphProgram> own;      // replaces the general program
+  std::vector<size_t> inputs, outputs;  // indices of them among the buffers of a context
+  std::vector<std::byte*> buffers;      // initial buffers of a new context: constants are set
+  std::string refusal;                  // why it cannot be bound to the scalars; "" when it can
   size_t arena_bytes = 0, arena_lower_bound_bytes = 0, lendable_bytes = 0;
 
   Spare<ProgramContext> spare;  // the last one released, if it has not been taken since

@@ -1,4 +1,4 @@
-// Internal to the room: the parts of a runner.
+// Inside the room: the parts of a runner.
 #pragma once
 #include <exception>
 #include <list>

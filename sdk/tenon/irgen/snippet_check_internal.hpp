@@ -1,4 +1,4 @@
-// Internal to the room: the self-check of snippets. The results of a kernel's code are compared with those of the
+// Inside the room: the self-check of snippets. The results of a kernel's code are compared with those of the
 // reference on the same operands, and both with what the body allows (snippet/body/body_bounds.hpp).
 #pragma once
 #include <memory>

@@ -1,4 +1,4 @@
-// Internal to the room: the statement of a node.
+// Inside the room: the statement of a node.
 #pragma once
 #include <string>
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// Internal to the room: a chain as a pipeline, and the pipeline as a program.
+// Inside the room: a chain as a pipeline, and the pipeline as a program.
 #pragma once
 #include <functional>
 #include <map>

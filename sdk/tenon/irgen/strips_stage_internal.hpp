@@ -1,4 +1,4 @@
-// Internal to the room: the kernel of one stage of a chain, composed of the kernels that a source has for parts of its
+// Inside the room: the kernel of one stage of a chain, composed of the kernels that a source has for parts of its
 // operator.
 //
 // The first strip of a padded convolution is padded above, those in the middle are not, the last one is padded below:

@@ -1,4 +1,4 @@
-// Internal to the room: the contents of a model.
+// Inside the room: the contents of a model.
 #pragma once
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Internal to the room: the manifest of an artefact, read so that each fault is reported with its place.
+// Inside the room: the manifest of an artefact, read so that each fault is reported with its place.
 #pragma once
 #include <cstdint>
 #include <string>

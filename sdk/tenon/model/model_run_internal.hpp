@@ -1,4 +1,4 @@
-// Internal to the room: one run of a model.
+// Inside the room: one run of a model.
 #pragma once
 #include <span>
 

@@ -1,4 +1,4 @@
-// Internal to the room: the facts about all runs of a model that follow from its parts.
+// Inside the room: the facts about all runs of a model that follow from its parts.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-// Internal to the room: the state that one run at a time needs, reused by later runs.
+// Inside the room: the state that one run at a time needs, reused by later runs.
 #pragma once
 #include <list>
 #include <memory>

@@ -1,4 +1,4 @@
-// Internal to the room: reuse of the memory of large outputs from run to run. The operating system clears every page
+// Inside the room: reuse of the memory of large outputs from run to run. The operating system clears every page
 // that it hands out, which takes longer than the work of a memory-bound model.
 #pragma once
 #include <mutex>

@@ -1,4 +1,4 @@
-// Internal to the room: executables of the core that check the values of a run against their types themselves.
+// Inside the room: executables of the core that check the values of a run against their types themselves.
 #pragma once
 
 namespace tenon::plugin_room {

@@ -30,11 +30,11 @@ struct MemoryBlock {
   size_t first = 0;  // live from this step
   size_t last = 0;   // to this one, included
   size_t align_bytes = 1;
-  size_t space = 0;  // index of its ArenaSpace
-  std::optional<size_t> pinned = {};  // its offset, when it is fixed by the caller
-  size_t window_bytes = 0;       // does not cross a multiple of this, itself a multiple of the alignment; 0: may
-  std::optional<size_t> bank = {};    // must lie in this bank
-  std::vector<size_t> apart_from = {};   // blocks with which it shares no bank, whatever their lifetimes
+  size_t space = 0;                     // index of its ArenaSpace
+  std::optional<size_t> pinned = {};    // its offset, when it is fixed by the caller
+  size_t window_bytes = 0;              // does not cross a multiple of this, itself a multiple of the alignment; 0: may
+  std::optional<size_t> bank = {};      // must lie in this bank
+  std::vector<size_t> apart_from = {};  // blocks with which it shares no bank, whatever their lifetimes
   // Blocks that it may replace: one of them that dies at step `first` may have the same offset. Otherwise the entry has
   // no effect.
   std::vector<size_t> in_place_of = {};

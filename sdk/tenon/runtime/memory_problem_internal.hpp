@@ -15,14 +15,14 @@ namespace tenon::memory {
 
 // Offsets and sizes. Signed, so that ranges may begin below zero; kNowhere plus any size does not overflow.
 using Address = int64_t;
-inline constexpr Address kNowhere = Address{1} << 62;     // of a body that found no place
-inline constexpr Address kMostBytes = Address{1} << 60;   // of one block
+inline constexpr Address kNowhere = Address{1} << 62;    // of a body that found no place
+inline constexpr Address kMostBytes = Address{1} << 60;  // of one block
 
 constexpr Address round_up(Address value, Address unit) { return unit == 1 ? value : (value + unit - 1) / unit * unit; }
 
 // What is placed as a unit: a block, or a family of blocks, each in the place of the previous one.
 struct Body {
-  Address bytes = 0;  // of the largest member
+  Address bytes = 0;             // of the largest member
   uint32_t first = 0, last = 0;  // indices of steps, see Problem
   Address align = 1;
   Address window = 0;
@@ -49,14 +49,14 @@ struct Reach {
 };
 
 struct Problem {
-  Address unit = 1;  // bytes
-  Address bank = 0;  // units
-  Address bound = 0;  // units; set by the caller from lower_bound()
+  Address unit = 1;            // bytes
+  Address bank = 0;            // units
+  Address bound = 0;           // units; set by the caller from lower_bound()
   Address limit = kMostBytes;  // units that the space has; set by the caller
-  std::vector<size_t> steps;  // only steps in which a block is born are numbered: their original numbers, ascending
+  std::vector<size_t> steps;   // only steps in which a block is born are numbered: their original numbers, ascending
   std::vector<Body> bodies;
-  std::vector<Member> members;         // grouped by body, by time
-  std::vector<uint32_t> member_begin;  // bodies + 1
+  std::vector<Member> members;                       // grouped by body, by time
+  std::vector<uint32_t> member_begin;                // bodies + 1
   std::vector<std::pair<uint32_t, uint32_t>> apart;  // bodies
   // Conflicting bodies: those of body i are others[other_begin[i] .. other_begin[i + 1]). Empty when `dense`.
   bool dense = false;  // too many

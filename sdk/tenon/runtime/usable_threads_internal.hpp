@@ -1,4 +1,4 @@
-// Internal to the room: how many threads this process may use.
+// Inside the room: how many threads this process may use.
 #pragma once
 #include <cstdint>
 #include <optional>

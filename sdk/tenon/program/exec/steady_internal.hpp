@@ -21,8 +21,8 @@ inline constexpr int64_t kFewestIterations = 4;
 struct SteadyPart {
   int64_t first = 0;
   int64_t last = 0;
-  int64_t period = 1;    // of places in rings; 1 as well where code for each of them is not worth it
-  bool is_short = true;  // few calls that do little: code for several iterations is worth it
+  int64_t period = 1;    // of positions in rings; also 1 where code for each of them does not pay
+  bool is_short = true;  // few calls that do little: code for several iterations pays
 };
 
 // For a serial loop of `iterations`, whose symbol is first + step * iteration number: the longest run of iterations in

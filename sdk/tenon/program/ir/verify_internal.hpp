@@ -1,4 +1,4 @@
-// Inside of the room: the verifier. verify.cpp has declarations and blocks, verify_regions.cpp what statements name,
+// Inside the room: the verifier. verify.cpp has declarations and blocks, verify_regions.cpp what statements name,
 // verify_statements.cpp buffers and calls, verify_loops.cpp loops and transfers.
 #pragma once
 #include <map>

@@ -1,4 +1,4 @@
-// Inside of the room: what is stored non-temporally.
+// Inside the room: what is stored non-temporally.
 #pragma once
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-// Inside of the room: what a Pipeline holds, as its author stated it.
+// Inside the room: what a Pipeline holds, as its author stated it.
 #pragma once
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-// Inside of the room: what build() decides about a pipeline, step by step, before it writes statements.
+// Inside the room: what build() decides about a pipeline, step by step, before it writes statements.
 //
 //   order_stages    which stages are needed, producers before readers
 //   find_repeats    along which indices copies write one element again and again

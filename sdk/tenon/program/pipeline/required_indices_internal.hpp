@@ -1,4 +1,4 @@
-// Inside of the room: which indices of a stage's results its readers need, in the loops that it is computed in.
+// Inside the room: which indices of a stage's results its readers need, in the loops that it is computed in.
 #pragma once
 #include <optional>
 #include <vector>
