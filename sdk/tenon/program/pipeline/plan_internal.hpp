@@ -147,8 +147,7 @@ struct Plan {
   std::vector<BufferPlan> buffers;
   std::vector<LoopPlan> loops;
   std::vector<Check> checks;  // conditions on the caller under which the plan holds
-  Substitution
-      known_bounds;  // symbols of bounds of local buffers, and of declared ones for which has_bounds() was called
+  Substitution known_bounds;  // bounds of local buffers, and of declared ones with has_bounds(), by their symbols
 
   StagePlan& stage(int i) { return stages[static_cast<size_t>(i)]; }
   const StagePlan& stage(int i) const { return stages[static_cast<size_t>(i)]; }
