@@ -207,8 +207,7 @@ class Finder {
       }
       if (working_set > most_bytes()) seconds += kAvoidLarge;
       if (seconds < best.second) best = {steps, seconds};
-      if (options_.step > 0 || 2 * static_cast<double>(steps.back()) >= extent)
-        return best;  // extents are at most 2^63 - 1
+      if (options_.step > 0 || 2 * static_cast<double>(steps.back()) >= extent) return best;  // extents go to 2^63 - 1
     }
   }
 

@@ -112,8 +112,7 @@ class LiveBytes {
   void add(size_t node, size_t begin, size_t end, const Life& life);
 
   size_t positions_;
-  std::vector<int64_t>
-      most_;  // by node of a binary tree over positions: the maximum below it, with the node's addition
+  std::vector<int64_t> most_;   // by node of a binary tree over positions: the maximum below it, additions included
   std::vector<int64_t> added_;  // to all positions below the node
 };
 

@@ -18,8 +18,7 @@ class SpareOutputs {
   void keep(std::span<const Datum> outputs);
 
  private:
-  static constexpr size_t kLeastBytes = size_t{1}
-                                        << 20;  // smaller ones come from the heap, whose pages are already mapped
+  static constexpr size_t kLeastBytes = size_t{1} << 20;  // smaller ones come from mapped pages of the heap
   std::mutex mutex_;
   std::vector<Datum> kept_;
 };
