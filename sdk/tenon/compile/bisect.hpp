@@ -37,7 +37,7 @@ struct BisectOptions {
 
 // The difference between a value and its expected value.
 struct ValueDifference {
-  std::string value;  // name of the output or result
+  std::string value;           // name of the output or result
   std::string text;            // a sentence: place of the largest difference and both numbers, or what else differs
   std::vector<int64_t> index;  // of the largest difference; with `got` and `expected` when `located`
   bool located = false;

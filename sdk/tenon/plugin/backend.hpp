@@ -31,8 +31,8 @@ struct Refusal {
 //   tensor scheduling  order operations, tile, place DMA
 //   memory allocation  places in each memory space
 //   code emission      operators to machine code, source or commands
-// A backend adds passes to any of the phases but the last; without passes the graph stays as it is. Used by one thread
-// at a time; the executables that it makes do not depend on it.
+// A backend may add passes to each of these phases; without passes the graph stays as it is. Used by one thread at a
+// time; the executables that it makes do not depend on it.
 class TENON_API TargetBackend {
  public:
   virtual ~TargetBackend() = default;

@@ -38,8 +38,8 @@ std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& first, int64
 // each run. Nothing when that is the whole loop, or where the body must not be split.
 std::optional<SteadyPart> steady_members(const Loop& loop, const Expr& first, int64_t step, int64_t iterations,
                                          Scope& scope);
-// The numbers of iterations that are aligned to periods of so many, wherever the loop begins: their symbols differ by
-// as many steps. The expression contains a symbol that may be any integer, and that no text can name.
+// The numbers of iterations that are aligned to `period`, wherever the loop begins: their symbols differ by as many
+// steps. The expression contains a symbol that may be any integer, and that no text can name.
 Expr aligned_iteration(const Expr& first, int64_t step, int64_t period, const Scope& scope);
 
 }  // namespace tenon::program::detail

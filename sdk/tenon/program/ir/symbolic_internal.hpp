@@ -65,7 +65,7 @@ class Scope {
   Assumptions& assumptions() { return assumptions_; }
   // Symbols by others of which nothing is known: a place in a ring may be one number for all of these.
   Substitution& aligned() { return aligned_; }
-  // The place of index x in a ring of so many.
+  // The position of index x in a ring with `places` places.
   Expr place_in_ring(const Expr& x, const Expr& places) const;
   const Assumptions& assumptions() const { return assumptions_; }
 

@@ -91,7 +91,7 @@ class Verifier {
   // What an iteration writes, a later one may read at its begin.
   void add_written_in(const Statement& body);
 
-  // Tokens: how many transfers are under way is counted as an expression, as far as one iteration is like another.
+  // Tokens: the number of pending transfers is counted as an expression, as far as iterations are alike.
   Result<void> check_iterations(const Loop& loop, const Expr& iterations);
   // A number that nothing is known of.
   Expr unknown_count(size_t token) { return Expr::symbol(str("pending.", token, ".", ++unknowns_)); }
