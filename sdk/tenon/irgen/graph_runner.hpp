@@ -53,7 +53,6 @@ struct RunMeans {
   // Memory for intermediate values, lendable_bytes() long and aligned to kAlignBytes, exclusive to the run. Programs
   // that need more allocate their own memory once. So do the programs of late operators (RunnerReport::late_ops), which
   // lendable_bytes() does not count, where the memory counted for others does not suffice.
-  // which lendable_bytes() asks nothing, where what others asked is not enough.
   std::span<std::byte> arena = {};
 };
 
