@@ -22,7 +22,7 @@ namespace tenon {
 namespace bisecting {
 namespace {
 
-// Where numbers are farthest apart; a number against none counts as farther than all others.
+// Finds the largest difference; a number compared with NaN counts as a larger difference than all others.
 void locate(ValueDifference& difference, const Tensor& got, const Tensor& expected) {
   const ElementType element = expected.element();
   if (got.element() != element || got.dims() != expected.dims() || !element.is_number()) return;
@@ -134,8 +134,8 @@ namespace {
 using bisecting::differs;
 using bisecting::shortened;
 
-// The parts of a graph somewhere on the walk, on the reference, one after the other. Code::unsupported: it has an
-// operator that the reference knows nothing of.
+// Runs the parts of a graph at some point of the walk on the reference, one after another. Code::unsupported: an
+// operator is unknown to the reference.
 Result<std::vector<Datum>> run_on_reference(const WalkedGraph& walked, std::span<const Datum> inputs,
                                             ParallelFor& parallel) {
   std::vector<Datum> slots(walked.cut.slots);
@@ -163,18 +163,18 @@ std::set<std::string> without_reference(const WalkedGraph& walked) {
   return names;
 }
 
-// An operator, or an output, for people, and what tells it apart whatever else the graph has.
+// An operator, or an output: its text, and a key that identifies it whatever else the graph contains.
 struct Line {
   std::string key, text;
 };
-// Of the whole graph in its order, constants behind all else.
+// Of the whole graph in its order, constants after everything else.
 std::vector<Line> lines_of(const WalkedGraph& walked) {
   std::vector<Line> lines, constants;
   for (const GraphPart& part : walked.cut.parts) {
     for (const Op& op : part.graph->body()) {
       Line line;
       line.key = line.text = shortened(op);
-      // Elided elements, and operands without names, look alike.
+      // With elided elements, or without names of operands, different constants would have the same text.
       const Tensor* tensor = isa<Constant>(op) ? constant_of(op.result()) : nullptr;
       if (tensor && !tensor->element().is_string()) line.key += str("#", hash_bytes({tensor->data(), tensor->bytes()}));
       for (const Value* operand : op.operands())
@@ -182,7 +182,7 @@ std::vector<Line> lines_of(const WalkedGraph& walked) {
       (tensor ? constants : lines).push_back(std::move(line));
     }
   }
-  // Names of outputs of several parts are the parts' own.
+  // Output names of several parts are the parts' own.
   if (walked.cut.parts.size() == 1) {
     const Region& body = walked.cut.parts[0].graph->body();
     for (size_t i = 0; i < body.output_count(); ++i) {
@@ -215,7 +215,7 @@ class Bisection {
             ParallelFor& parallel)
       : model_(model), inputs_(inputs), walk_(walk), options_(options), parallel_(parallel) {}
 
-  // `got`: what the compiled model gives.
+  // `got`: the results of the compiled model.
   Result<BisectReport> run(const Result<std::vector<Datum>>& got) {
     TENON_TRY(oracle, ask_oracle());
     ++report_.target_runs;
@@ -234,7 +234,7 @@ class Bisection {
     }
     TENON_TRY(placed, walk_.run(model_.clone(), finished.prepared_steps + 1));
     TENON_OK(bisecting::find_wrong_operator(walk_, placed, finished, inputs_, options_, parallel_, report_));
-    // Without an oracle the operators' word is the only one.
+    // Without an oracle only the operators can be compared.
     if (!oracle && !options_.prepared) report_.agrees = !report_.op;
     return std::move(report_);
   }
@@ -281,7 +281,7 @@ class Bisection {
     return out;
   }
 
-  // The graph after some steps, on the reference.
+  // Runs the graph after some steps on the reference.
   Trial judge(const WalkedGraph& walked) {
     Trial trial{.phase = walked.phase, .pass = walked.pass, .in_preparation = walked.in_preparation};
     const auto outputs = run_on_reference(walked, inputs_, parallel_);
@@ -342,7 +342,7 @@ class Bisection {
   const BisectOptions& options_;
   ParallelFor& parallel_;
   std::vector<Datum> expected_;
-  int64_t first_step_ = 0;  // the graph is right there
+  int64_t first_step_ = 0;  // after which the graph is still right
   BisectReport report_;
 };
 
@@ -358,7 +358,7 @@ Result<BisectReport> bisect(const Graph& model, std::span<const Datum> inputs, T
   TENON_OK(check_inputs(model, inputs));
   ParallelFor& parallel = options.parallel ? *options.parallel : default_pool();
   bisecting::Settled settled{nullptr, {inputs.begin(), inputs.end()}, {}};
-  // Without a reference for all of it nothing can be drawn: random operators then stand where they are.
+  // If the reference cannot run the whole model, no values can be drawn: random operators are then kept.
   if (Interpreter::prepare(model).ok()) {
     TENON_TRY(drawn, bisecting::settle_random(model, inputs, parallel));
     settled = std::move(drawn);

@@ -1,11 +1,12 @@
-// Which pass, or which operator, is the first that makes a compiled model differ from what the model says?
+// Bisection: finds the first pass, or the first operator, that makes a compiled model differ from the model's
+// semantics.
 //
-// The model as it was loaded, on the reference, is the oracle. If the model on its targets agrees with it, nothing is
-// wrong. Else the steps of the compilation (pass_walk.hpp) are halved, with the graph after each number of them run on
-// the reference: the first that spoils its results is the wrong pass. If no step does, an operator's code is at fault:
-// operators run one by one on their target, on the operands that the reference has for them.
+// The loaded model on the reference is the oracle. If the model on its targets agrees with it, nothing is wrong.
+// Otherwise the steps of the compilation (pass_walk.hpp) are bisected: the graph after a given number of steps runs on
+// the reference, and the first step that spoils its results is the wrong pass. If there is none, the code of an
+// operator is at fault: operators run one by one on their target, on the operands that the reference computes.
 //
-// Random operators without a seed take part as inputs of the model, with values that the reference has drawn once.
+// Random operators without a seed become inputs of the model, with values drawn once by the reference.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -26,18 +27,18 @@ namespace tenon {
 
 struct BisectOptions {
   Tolerance tolerance;
-  // A tensor agrees as well when max|got - expected| / max|expected| is at most this; 0: its elements alone count.
+  // A tensor also agrees when max|got - expected| / max|expected| is at most this; 0: only its elements count.
   double relative_max = 1e-3;
-  // Compare with the graph that the targets' preparations have made, on the reference: what they did to the numbers, as
-  // quantising does, is meant so, and their passes are not looked at.
+  // Compare with the graph after the targets' preparations, on the reference: changes of numbers by preparations, such
+  // as quantisation, are then intended, and their passes are not examined.
   bool prepared = false;
   ParallelFor* parallel = nullptr;  // null: the process' pool
 };
 
-// How far one value is from what it should be.
+// The difference between a value and its expected value.
 struct ValueDifference {
-  std::string value;  // name of the output or result
-  std::string text;   // a sentence with the place of the largest difference and both numbers, or what else differs
+  std::string value;           // name of the output or result
+  std::string text;            // a sentence: place of the largest difference and both numbers, or what else differs
   std::vector<int64_t> index;  // of the largest difference; with `got` and `expected` when `located`
   bool located = false;
   double got = 0, expected = 0;
@@ -45,27 +46,29 @@ struct ValueDifference {
   int64_t mismatches = 0;
 };
 
-// Operators in the report are texts: the graphs are gone.
+// Operators in the report are texts, since the graphs no longer exist.
 struct WrongPass {
   std::string phase, pass;  // "tensor selection of x86-avx2", "fold-pad"
-  int64_t step = 0;         // its run's number, from 1, among all of them
-  // A preparation's: such passes may change numbers, so that this may be meant. BisectOptions::prepared skips them.
+  int64_t step = 0;         // index of its run among all runs, from 1
+  // A pass of a preparation: such passes may change numbers, so this may be intended. BisectOptions::prepared skips
+  // them.
   bool in_preparation = false;
-  std::string error;                          // the reference cannot run the graph behind it; else `difference`
+  std::string error;                          // the reference cannot run the graph after it; else `difference`
   std::optional<ValueDifference> difference;  // of an output of the model
-  std::vector<std::string> before, after;     // operators that it took away, and that it made
+  std::vector<std::string> before, after;     // operators that it removed, and that it made
 };
 struct WrongOperator {
   std::string target, op, label, text, types;
-  std::vector<std::string> nodes;  // the model's operators in it, where it is a snippet: "Mul attn/scale"
-  // It was compiled from the graph as placed, all phases for it alone, since after them the reference runs it no more.
+  std::vector<std::string> nodes;  // the model's operators in it, if it is a snippet: "Mul attn/scale"
+  // It was compiled from the graph as placed, through all phases on its own, since the reference cannot run it after
+  // them.
   bool through_phases = false;
-  // Alone it agrees: only behind the operators before it does its result differ.
+  // On its own it agrees: its result differs only after the operators before it have run.
   bool in_company = false;
   std::string error;                          // its run on the target failed; else `difference`
   std::optional<ValueDifference> difference;  // of a result
-  // The first operator of a snippet's body behind which the snippet, cut there, differs. Empty text: none, or no cut
-  // can be compiled.
+  // The first operator of a snippet's body after which the snippet, cut there, differs. Empty text: none, or no cut can
+  // be compiled.
   std::string body_operator;
   std::optional<ValueDifference> body_difference;
 };
@@ -79,17 +82,17 @@ struct BisectReport {
   int64_t reference_runs = 0, target_runs = 0;  // of whole graphs
   int64_t operators_compared = 0;
   std::vector<Datum> oracle;                 // outputs; empty when the reference cannot run the model
-  bool random = false;                       // they are of one draw
+  bool random = false;                       // they are of one random draw
   std::vector<ValueDifference> differences;  // of outputs on the target
   std::string error;                         // of the run on the target
   std::optional<WrongPass> pass;
   std::optional<WrongOperator> op;
-  std::optional<WrongOperator> nearest;  // where no operator alone is beyond tolerance, the one that is farthest off
+  std::optional<WrongOperator> nearest;  // the operator that is farthest off, where none on its own is beyond tolerance
   std::vector<NotCompared> not_compared;
   std::vector<std::string> notes;
 };
 
-// `inputs` are those of the model. What cannot be compiled is an error that names the pass.
+// `inputs` are those of the model. A failure to compile is an error that names the pass.
 TENON_API Result<BisectReport> bisect(const Graph& model, std::span<const Datum> inputs, TargetRegistry& registry,
                                       const CompileOptions& compile_options, const BisectOptions& options = {});
 

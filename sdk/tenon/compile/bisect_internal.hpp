@@ -1,4 +1,4 @@
-// What the two halves of bisecting share.
+// Shared by the two halves of bisection.
 #pragma once
 #include <memory>
 #include <optional>
@@ -11,19 +11,19 @@
 
 namespace tenon::bisecting {
 
-// nullopt: it agrees.
+// nullopt: they agree.
 std::optional<ValueDifference> differs(const std::string& name, const Datum& got, const Datum& expected,
                                        const BisectOptions& options);
-// Of how far a value within tolerance is off.
+// The difference of a value within tolerance.
 ValueDifference distance(const std::string& name, const Datum& got, const Datum& expected);
 
-// Its text, of many elements the first.
+// Its text; of many elements only the first.
 std::string shortened(const Op& op);
 
-// Two runs on the same operands may differ.
+// Whether two runs on the same operands may differ.
 bool is_random(const Op& op);
 
-// The model with inputs, behind its own, in place of the results of random operators.
+// The model with additional inputs, after its own, that replace the results of random operators.
 struct Settled {
   std::unique_ptr<Graph> model;  // null: there are none
   std::vector<Datum> inputs;     // all
@@ -31,8 +31,8 @@ struct Settled {
 };
 Result<Settled> settle_random(const Graph& model, std::span<const Datum> inputs, ParallelFor& parallel);
 
-// Looks for the first operator that is wrong on its target and writes it, or what it found besides, to `report`.
-// `placed` and `finished` are the graph behind placement and at the end of the walk.
+// Finds the first operator that is wrong on its target, and writes it, or other findings, to `report`. `placed` and
+// `finished` are the graph after placement and at the end of the walk.
 Result<void> find_wrong_operator(const PassWalk& walk, const WalkedGraph& placed, const WalkedGraph& finished,
                                  std::span<const Datum> inputs, const BisectOptions& options, ParallelFor& parallel,
                                  BisectReport& report);

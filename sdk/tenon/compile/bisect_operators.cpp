@@ -1,4 +1,4 @@
-// Operators one by one on their target, on the operands that the reference has for them.
+// Runs operators one by one on their target, on the operands that the reference computes.
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -23,7 +23,7 @@ Result<Data> run_reference(const Graph& graph, std::span<const Datum> inputs, Pa
   return interpreter->run(inputs, parallel);
 }
 
-// A graph for one target as a model. `phases`: it has not been through them.
+// Compiles a graph for one target as a model. `phases`: the phases have not been run on it.
 Result<std::unique_ptr<CompiledModel>> build_alone(std::unique_ptr<Graph> graph, TargetBackend& backend, bool phases) {
   TENON_OK(verify(*graph));
   CompiledModel::Parts parts;
@@ -52,7 +52,7 @@ std::string types_of(const Op& op) {
 
 std::string name_of(const Value& value) { return value.name().empty() ? str("result ", value.index()) : value.name(); }
 
-// The snippet `op` of `graph` with a body that ends with `last`, and gives what that does, as a graph of its own.
+// The snippet `op` of `graph`, with its body cut after `last` and its result as the output, as a graph of its own.
 // Inputs are those of `operands` (all of the snippet's) that the body still reads.
 struct CutSnippet {
   std::unique_ptr<Graph> graph;
@@ -115,7 +115,7 @@ class Search {
     for (const auto& [slot, tensor] : finished.cut.constants) slots_[slot] = Datum(tensor);
     for (size_t i = 0; i < finished.cut.parts.size() && !report_.op; ++i) {
       const GraphPart& part = finished.cut.parts[i];
-      // What the reference runs is looked at as it is compiled; else as it was placed, unless that is no better.
+      // Operators that the reference can run are examined as compiled; otherwise as placed, unless that gains nothing.
       through_phases_ =
           !Interpreter::prepare(*part.graph).ok() && Interpreter::prepare(*placed.cut.parts[i].graph).ok();
       graph_ = through_phases_ ? placed.cut.parts[i].graph.get() : part.graph.get();
@@ -127,12 +127,12 @@ class Search {
   }
 
  private:
-  // A part of the graph with what goes into it and should come out; unknown data are absent.
+  // A part of the graph with its inputs and expected results; unknown data are absent.
   struct Piece {
     std::unique_ptr<Graph> graph;
     Data inputs;
     std::vector<const Value*> results;
-    bool known = true;  // all inputs
+    bool known = true;  // of all inputs
   };
   Piece piece_of(std::span<Op* const> ops) const {
     std::vector<const Value*> values;
@@ -200,7 +200,7 @@ class Search {
 
   Result<void> alone(Op& op) {
     const Piece piece = piece_of(std::span<Op* const>({&op}));
-    if (piece.results.empty()) return {};  // nobody reads it
+    if (piece.results.empty()) return {};  // unused
     if (!piece.known) return skip(op, "its operands are not known"), Result<void>();
     const auto expected = run_reference(*piece.graph, piece.inputs, parallel_);
     if (!expected.ok() && expected.error().code() != Code::unsupported) return expected.error();
@@ -242,7 +242,7 @@ class Search {
     for (size_t i = 0; i < results.size(); ++i) values_[results[i]] = data[i];
   }
 
-  // Which operator of a snippet's body it is. Bodies that end earlier may be refused, and may be right.
+  // Finds the operator of a snippet's body. Shorter bodies may be refused, and may be right.
   void look_into(const Op& op, WrongOperator& found) {
     Data operands;
     for (size_t i = 0; i < op.operand_count(); ++i) {
@@ -266,7 +266,7 @@ class Search {
     }
   }
 
-  // Operators that agree alone may differ behind others: by places in memory that they share, or by chance of rounding.
+  // Operators that agree on their own may differ after others: through shared memory, or through rounding.
   Result<void> in_company(std::span<Op* const> ops) {
     std::optional<ValueDifference> difference;
     std::string error;
@@ -304,11 +304,11 @@ class Search {
   ParallelFor& parallel_;
   BisectReport& report_;
   std::optional<WrongOperator> nearest_;
-  // Of the part that is looked at.
+  // Of the part that is examined.
   const Graph* graph_ = nullptr;
   TargetBackend* backend_ = nullptr;
   bool through_phases_ = false;
-  std::unordered_map<const Value*, Datum> values_;  // that the reference has, or the target where there is none
+  std::unordered_map<const Value*, Datum> values_;  // from the reference, or from the target where it has none
 };
 
 }  // namespace

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Graph>> load_graph(const std::string& path) {
 
 Result<std::unique_ptr<CompiledModel>> compile_file(const std::string& path, TargetRegistry& registry,
                                                     const CompileOptions& options) {
-  // A plugin's operators must be known before its models are read.
+  // A plugin's operators must be registered before its models are read.
   TENON_OK(PassWalk::open(registry, options));
   TENON_TRY(graph, load_graph(path));
   return compile(std::move(graph), registry, options);

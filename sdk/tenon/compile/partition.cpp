@@ -14,7 +14,7 @@
 namespace tenon {
 namespace {
 
-// Values from outside that `op` reads, itself or in its regions.
+// Values from outside that `op` reads, directly or in its regions.
 void for_each_read(const Op& op, const std::function<void(Value*)>& visit) {
   const std::function<void(const Op&)> look = [&](const Op& reader) {
     for (size_t i = 0; i < reader.operand_count(); ++i) {
@@ -28,14 +28,14 @@ void for_each_read(const Op& op, const std::function<void(Value*)>& visit) {
   look(op);
 }
 
-// The operator of `body` that `op` is, or lies in.
+// The operator of `body` that `op` is, or that contains it.
 const Op* outermost(const Region& body, const Op& op) {
   const Op* at = &op;
   while (at->parent() != &body) at = at->parent()->parent();
   return at;
 }
 
-// Is `value` of `body` read outside of `ops`?
+// Whether `value` of `body` is read outside of `ops`.
 bool leaves(const Region& body, const Value& value, const std::unordered_set<const Op*>& ops) {
   for (const Use* use = value.first_use(); use; use = use->next()) {
     if (!ops.contains(outermost(body, *use->user()))) return true;
@@ -55,7 +55,7 @@ class Partitioner {
     for (size_t i = 0; i < body_.output_count(); ++i) {
       Value* value = body_.output(i);
       if (value && !slots_.contains(value)) {
-        // Only a constant has no slot by now: no part makes it.
+        // Only a constant has no slot at this point: no part computes it.
         const Tensor* tensor = constant_of(value);
         if (!tensor) return error(Code::internal, "output '", body_.output_name(i), "' is made by no part");
         slots_[value] = out_.slots++;
@@ -72,7 +72,7 @@ class Partitioner {
 
   Result<void> place() {
     std::vector<Op*> ops;
-    std::unordered_set<const Op*> of_constants;  // that read nothing of a run
+    std::unordered_set<const Op*> of_constants;  // that depend on constants only
     for (Op& op : body_) {
       if (isa<Constant>(op)) continue;
       TENON_TRY(target, choose(op));
@@ -89,8 +89,8 @@ class Partitioner {
       if (!reads_a_run) of_constants.insert(&op);
       ops.push_back(&op);
     }
-    // What is made of constants alone is as good late as early, and need not be kept until then: weights made f32 in
-    // the first part would all be alive at a time.
+    // Values that depend only on constants can be computed late, and then need not be kept until they are used: weights
+    // converted to f32 in the first part would all be live at the same time.
     for (Op* op : std::views::reverse(ops)) {
       if (of_constants.contains(op)) put_late(*op);
     }
@@ -98,7 +98,7 @@ class Partitioner {
     return {};
   }
 
-  // To the last group of its target that is not behind its users. Users were put before.
+  // Moves it to the last group of its target that does not follow its users. Users were placed before.
   void put_late(const Op& op) {
     Key& key = key_of_.at(&op);
     constexpr size_t kNobody = std::numeric_limits<size_t>::max();
@@ -145,7 +145,7 @@ class Partitioner {
     out_.parts.push_back({target, std::move(piece.graph), std::move(piece.inputs), std::move(piece.outputs)});
   }
 
-  // What is several outputs of the whole graph becomes as many of the piece where the target stores it again.
+  // Repeats an output of the piece for each output of the whole graph that it is, where the target stores it again.
   void repeat_outputs(const TargetBackend& backend, std::span<Op* const> ops, CutGraph& piece) {
     Region& body = piece.graph->body();
     std::unordered_map<size_t, Value*> value_of;  // by slot
@@ -167,7 +167,7 @@ class Partitioner {
       }
     }
   }
-  // Of the whole graph, ascending, that are `value`.
+  // Outputs of the whole graph that are `value`, ascending.
   std::vector<size_t> outputs_of(const Value& value) const {
     std::vector<size_t> outputs;
     for (const Use* use = value.first_use(); use; use = use->next())
@@ -180,7 +180,7 @@ class Partitioner {
   const Region& body_;
   const std::vector<const TargetBackend*>& backends_;
   std::unordered_map<const Value*, size_t> slots_;
-  std::unordered_map<size_t, size_t> own_slots_;  // of outputs that are stored beside the first of their value
+  std::unordered_map<size_t, size_t> own_slots_;  // of outputs that are stored in addition to the first of their value
   std::unordered_map<const Op*, Key> key_of_;
   std::set<Key> keys_;
   std::map<Key, std::vector<Op*>> groups_;
@@ -197,7 +197,7 @@ CutGraph cut_graph(const Graph& graph, std::string name, std::span<Op* const> op
   Region& body = piece.graph->body();
   ValueMap map;
   std::set<std::string> names;
-  // Names are kept where they are there and free, so that reports speak of the model's values.
+  // Names are kept where they exist and are free, so that reports refer to the model's values.
   const auto name_of = [&](const Value& value, size_t number) {
     std::string name = value.name();
     if (name.empty() || !names.insert(name).second) names.insert(name = str("slot", number));

@@ -16,7 +16,7 @@ namespace {
 
 using Backends = std::vector<std::unique_ptr<TargetBackend>>;
 
-// By name: text and names of dims, which may be empty.
+// By name of the value: text and names of dims, which may be empty.
 using Layouts = std::map<std::string, std::pair<std::string, std::string>>;
 
 // Of values in the graph.
@@ -33,7 +33,8 @@ Layouts pinned_layouts(const Graph& graph) {
   return all;
 }
 
-// Of the targets, the first of them last, so that its word counts; then of the options. With those that were there.
+// Applies the layouts of the targets, the first target last, so that it takes precedence; then those of the options.
+// Returns them together with the existing ones.
 Result<Layouts> put_layouts(Graph& graph, const Backends& backends, const CompileOptions& options) {
   Layouts all = pinned_layouts(graph);
   const auto put = [&](const std::map<std::string, std::string>& layouts) -> Result<void> {
@@ -50,7 +51,7 @@ Result<Layouts> put_layouts(Graph& graph, const Backends& backends, const Compil
   return all;
 }
 
-// Passes make new values under old names, and remove some.
+// Passes create new values under old names, and remove some.
 Result<void> renew_layouts(Graph& graph, const Layouts& layouts) {
   for (const auto& [value, layout] : layouts) {
     auto set = set_layout(graph, value, layout.first, layout.second);
@@ -79,7 +80,7 @@ constexpr Phase kPhases[] = {
 Result<PassManager> passes_of(const Phase& phase, const Graph& graph, TargetBackend& backend,
                               const std::shared_ptr<LayoutReport>& layouts) {
   PassManager passes(str(phase.name, " of ", backend.name()));
-  // First, where operators are still the generic ones that kernels are stated for.
+  // First, while operators are still the generic ones for which kernels are stated.
   if (&phase == kPhases) TENON_OK(add_layouts(passes, graph, backend, layouts));
   TENON_OK((backend.*phase.add)(passes), "adding the passes of ", passes.name());
   return passes;
@@ -90,7 +91,7 @@ PassOptions without_stop(PassOptions options) {
   return options;
 }
 
-// The whole graph as the one part that there is before placement.
+// The whole graph as the single part before placement.
 Partition as_one_part(std::unique_ptr<Graph> graph) {
   Partition cut;
   GraphPart whole{WalkedGraph::kNoTarget, std::move(graph), {}, {}};
@@ -103,7 +104,7 @@ Partition as_one_part(std::unique_ptr<Graph> graph) {
 
 }  // namespace
 
-// One walk. A step that the limit forbids stops it.
+// One walk. It stops at a step that the limit forbids.
 class PassWalk::Run {
  public:
   Run(const PassWalk& walk, int64_t limit) : backends_(walk.backends_), options_(walk.options_), limit_(limit) {}

@@ -1,4 +1,4 @@
-// The passes of the snippet room, which lies below the passes.
+// The passes of the snippet room, which is below the passes in the layering.
 #pragma once
 #include <tenon/passes/pass_manager.hpp>
 #include <tenon/snippet/tokenize/tokenize.hpp>
@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-// Memory-bound operators become snippets, for a target whose limits the options say.
+// Turns memory-bound operators into snippets, for a target whose limits the options state.
 TENON_API Pass tokenize_snippets_pass(snippet::TokenizeOptions options);
 
 }  // namespace tenon

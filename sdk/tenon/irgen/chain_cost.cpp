@@ -30,7 +30,7 @@ double working_set_of(const Op& op, const TypeSource& types) {
 
 namespace {
 
-// Elements of the operand of which most are read for one of the result; 1 where no rule tells.
+// Elements read of the operand of which most are read, per element of the result; 1 where no rule states it.
 double reads_per_element(const Op& op, size_t result, const TypeSource& types) {
   if (!op.def() || !op.def()->bounds_fn()) return 1;
   const auto dims = strip_dims(*op.result(result), types);
@@ -72,7 +72,7 @@ double arithmetic_seconds(const Op& op, size_t result, const StripOptions& optio
 StripCost whole_cost(const Op& op, const StripOptions& options, const TypeSource& types) {
   StripCost cost(options.model);
   const double bytes = working_set_of(op, types);
-  // What is moved to several results is moved once; other operators make all of theirs in one go.
+  // A movement operator with several results moves the data once; other operators compute all of theirs at once.
   const bool moves = op.def() && op.def()->has(Trait::movement);
   double arithmetic = 0;
   for (const size_t r : used_results(op)) {

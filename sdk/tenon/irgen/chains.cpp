@@ -20,19 +20,20 @@ using detail::working_set_of;
 namespace {
 
 constexpr size_t kMostOps = 48;     // of a chain
-constexpr size_t kMostSkipped = 8;  // operators between those of a chain, in the order, that are not in it
-// Seconds that are added to what is to be avoided: operators that stay whole, strips beyond the bytes that are allowed.
+constexpr size_t kMostSkipped = 8;  // operators in the order between those of a chain that are not in it
+// Seconds added as a penalty: for operators that stay whole, and for strips beyond the allowed bytes.
 constexpr double kAvoidWhole = 1e6;
 constexpr double kAvoidLarge = 1e3;
-// StripMode::memory: for each byte that is held, so that bytes decide before seconds do. Windows that fit half of the
-// second-smallest memory count as that much, or strips would be as narrow as can be.
+// StripMode::memory: seconds per byte held, so that bytes take precedence over time. Windows that fit half of the
+// second-smallest memory count as that size, or strips would be as narrow as possible.
 constexpr double kSecondsPerByte = 1;
 constexpr double kMostSlower = 1.5;
-// Strips must be predicted to be so much faster: the model knows neither copies in place nor how well a kernel runs on
-// crops.
+// Strips must be predicted to be faster by this factor: the model knows neither in-place copies nor how well a kernel
+// runs on crops.
 constexpr double kMargin = 1.25;
 
-// Those that have operands, depth first from what is used elsewhere: producers first, and branches one after another.
+// Operators with operands, depth first from values that are used elsewhere: producers first, and branches one after
+// another.
 class DepthFirst {
  public:
   explicit DepthFirst(std::span<const Op* const> ops) : among_(ops.begin(), ops.end()) {
@@ -68,14 +69,14 @@ class DepthFirst {
   }
 
   std::unordered_set<const Op*> among_;
-  std::unordered_map<const Op*, size_t> visited_;  // the next operand
+  std::unordered_map<const Op*, size_t> visited_;  // index of the next operand
   std::vector<const Op*> path_;
 };
 
 // The chain that ends at an operator of the order and begins at another one.
 struct Choice {
   size_t first = 0;
-  std::vector<int> dims;  // of the last result, one a loop; none: the operator as a whole
+  std::vector<int> dims;  // of the last result, one per loop; none: the whole operator
   std::vector<int64_t> steps;
 };
 
@@ -111,8 +112,8 @@ class Finder {
     }
   }
 
-  // By the model: do its values stream through one of the two smallest memories anyway? Nothing is to be gained at the
-  // end of such a chain, and most operators of large graphs are so.
+  // Whether the model streams its values through one of the two smallest memories anyway. Then nothing is gained at the
+  // end of such a chain; this applies to most operators of large graphs.
   bool is_near(const Op& op) const {
     const auto& memories = options_.model.memories;
     if (options_.mode != StripMode::automatic || memories.size() < 3) return false;
@@ -144,7 +145,7 @@ class Finder {
     into_[last + 1] = std::move(choice);
   }
 
-  // Each dim by itself, and within a loop over one before it.
+  // Each dim on its own, and as the inner loop of one before it.
   std::vector<std::vector<int>> loops_of(const Op& op) const {
     std::vector<std::vector<int>> loops;
     const std::vector<size_t> used = used_results(op);
@@ -177,17 +178,17 @@ class Finder {
         consider(last, {i, dims, steps}, seconds + skipped);
     }
   }
-  // The first reason stands.
+  // The first reason is kept.
   void note(size_t at, const Error& why) { why_.try_emplace(order_[at], why.message()); }
 
-  // What a strip may have in use: in any case less than the memory that holds anything is behind.
+  // Most bytes that a strip may use: in any case less than the memory beyond which there is no other.
   double most_bytes() const {
     const auto& memories = options_.model.memories;
     const double small = memories.size() > 1 ? memories[memories.size() - 2].bytes : INFINITY;
     return options_.bytes > 0 ? std::min(small, static_cast<double>(options_.bytes)) : small;
   }
 
-  // The cheapest steps, within the bytes that are allowed; of loops around the innermost one: 1.
+  // The cheapest steps within the allowed bytes; 1 for loops around the innermost one.
   std::pair<std::vector<int64_t>, double> best_steps(const GrowingChain& chain) const {
     std::pair<std::vector<int64_t>, double> best{{}, INFINITY};
     const size_t loops = chain.members()[0].dims.size();
@@ -233,8 +234,8 @@ class Finder {
   const TypeSource& types_;
   ReadsCache cache_;
   std::vector<const Op*> order_;
-  std::vector<double> whole_;  // seconds of each operator by itself
-  std::vector<double> cost_;   // of the operators before each place
+  std::vector<double> whole_;  // seconds of each operator on its own
+  std::vector<double> cost_;   // of the operators before each position
   std::vector<Choice> into_;
   RefusedOps why_;
 };

@@ -10,7 +10,7 @@
 namespace tenon::irgen {
 namespace {
 
-// Values of the body that `op` reads, itself or in its regions.
+// Values of the body that `op` reads, directly or in its regions.
 template <class Visit>
 void for_each_read(const Op& op, const Region& body, const Visit& visit) {
   const std::function<void(const Op&)> look = [&](const Op& reader) {

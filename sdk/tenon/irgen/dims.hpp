@@ -1,6 +1,6 @@
 // The one convention between graphs and programs: dims are reversed. Dim d of a tensor of rank r is dim r - 1 - d of
-// its buffer, so that dim 0 of a buffer is the fastest, as everywhere in programs, and a row-major tensor is a dense
-// buffer. Minima are 0 unless a part of a value is meant.
+// its buffer. Dim 0 of a buffer is thus the one with unit stride, as everywhere in programs, and a row-major tensor is
+// a dense buffer. Minima are 0 unless a part of a value is meant.
 #pragma once
 #include <vector>
 
@@ -13,9 +13,9 @@
 
 namespace tenon::irgen {
 
-// All of a shape, dense. An unknown dim is an error naming it.
+// A whole shape, dense. An unknown dim is an error that names it.
 TENON_API Result<std::vector<program::Dim>> program_dims(const Shape& shape);
-// A box of a tensor, inclusive at both ends, as ranges of its buffer.
+// A box of a tensor, inclusive at both ends, as index ranges of its buffer.
 TENON_API program::Box program_box(const Box& box);
 TENON_API program::Box program_box(const StaticBox& box);
 
@@ -25,9 +25,9 @@ inline Dims extents_of(const StaticBox& box) {
   return extents;
 }
 
-// The extents that a kernel sees, as dims of a tensor.
+// The extents that a kernel gets, as dims of a tensor.
 TENON_API Dims tensor_dims(const program::BufferView& view);
-// Are the elements of the view a row-major tensor without gaps?
+// Whether the view's elements are a row-major tensor without gaps.
 TENON_API bool is_dense(const program::BufferView& view);
 
 }  // namespace tenon::irgen

@@ -107,7 +107,7 @@ Result<void> EvaluatorCall::take(size_t number, const BufferView& view, Tensor& 
   return {};
 }
 
-// ---- What evaluators ask ----
+//  // ---- Queries of evaluators ----
 
 Result<Tensor*> EvaluatorCall::output(size_t i, ElementType element, Dims dims) {
   Tensor& planned = results_[i];

@@ -55,7 +55,7 @@ Result<GraphProgram> lower_part(const GraphPart& part, const GraphTypes& types, 
   TENON_TRY(lowered, detail::Lowering(part, types, plans, kernels, options).run());
   if (!options.simplify) return lowered;
   lowered.program = program::forward_copies(std::move(lowered.program));
-  // Only groups have loops, and expressions that are not as simple as they can be.
+  // Only groups have loops, and expressions that are not yet simplified.
   lowered.program = has_loops(lowered.program) ? program::simplify(std::move(lowered.program))
                                                : program::without_dead_stores(std::move(lowered.program));
   return lowered;

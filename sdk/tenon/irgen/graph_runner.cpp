@@ -24,14 +24,14 @@ namespace {
 
 constexpr size_t kNowhere = SIZE_MAX;
 
-// A part, and where its inputs come from and outputs go to.
+// A part, with the sources of its inputs and the destinations of its outputs.
 struct Step {
   std::unique_ptr<RunnerPart> part;
   std::vector<size_t> inputs, outputs;  // slots
-  std::vector<size_t> dead;             // slots that nobody reads afterwards
+  std::vector<size_t> dead;             // slots without later readers
 };
 
-// Are the graph's inputs and outputs those of the part, in order?
+// Whether the graph's inputs and outputs are those of the part, in order.
 bool covers(const GraphPart& part, const Region& body) {
   bool same = part.inputs.size() == body.input_count() && part.outputs.size() == body.output_count();
   for (size_t i = 0; same && i < part.inputs.size(); ++i) same = part.inputs[i] == body.input(i);
@@ -136,7 +136,7 @@ Result<void> GraphRunner::Impl::make_steps(std::vector<CutPart> parts) {
   for (CutPart& part : parts) {
     Step step;
     for (const Value* value : part.part.inputs) step.inputs.push_back(slot_of.at(value));
-    // A whole graph has its outputs as they are, an input or a value twice included.
+    // A part that is the whole graph has the graph's outputs, including inputs and repeated values.
     for (const Value* value : part.part.outputs)
       step.outputs.push_back(whole && slot_of.contains(value) ? slots++ : add_slot(*value, slot_of));
     slot_values.resize(slots);
@@ -225,7 +225,7 @@ Result<void> GraphRunner::Impl::run_checked(Inputs inputs, Outputs outputs, cons
 
 Result<void> GraphRunner::Impl::run(Inputs inputs, Outputs outputs, const RunMeans& means) const {
   return caught([&]() -> Result<void> {
-    // Inputs that a bound program serves are of the declared types, and agree in symbols.
+    // Inputs that a bound program serves are of the declared types, and consistent in their symbols.
     if (program)
       if (auto done = program->run_known(inputs, outputs, means)) return *std::move(done);
     return run_checked(inputs, outputs, means);
@@ -259,7 +259,7 @@ Result<std::unique_ptr<BoundRun>> GraphRunner::bind(std::span<const Datum* const
 
 const RunnerReport& GraphRunner::report() const { return impl_->report; }
 
-// Parts run one after another: what is lent serves each of them.
+// Parts run one after another and share the lent memory.
 size_t GraphRunner::lendable_bytes() const {
   size_t most = 0;
   for (const Step& step : impl_->steps) most = std::max(most, step.part->lendable_bytes());

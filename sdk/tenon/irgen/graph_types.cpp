@@ -34,7 +34,7 @@ GraphTypes GraphTypes::of(const Graph& graph) {
   const Region& body = graph.body();
   size_t values = body.input_count();
   for (const Op& op : body) values += op.result_count();
-  types.types_.reserve(values);  // type_of() gives references
+  types.types_.reserve(values);  // type_of() returns references
   for (size_t i = 0; i < body.input_count(); ++i) types.types_[body.input(i)] = types.boundary(body.input(i)->type());
   for (const Op& op : body)
     if (std::string reason = types.visit(op); !reason.empty()) types.why_not_.emplace(&op, std::move(reason));
@@ -71,7 +71,7 @@ Dim GraphTypes::boundary_dim(const Dim& dim) {
   return all_known ? dim.expr().substitute(names) : Expr::symbol(symbol(dim.to_string()));
 }
 
-// Of a value that is made outside of any program.
+// For a value that is computed outside of any program.
 Type GraphTypes::boundary(const Type& type) {
   if (!type.is_tensor() || !type.element().valid() || !type.shape().ranked()) return type;
   std::vector<Dim> dims;
@@ -94,9 +94,9 @@ std::string GraphTypes::visit(const Op& op) {
   return reason;
 }
 
-// Fills what the shape rule tells.
+// Fills in the types that follow from the shape rule.
 std::string GraphTypes::infer(const Op& op, std::vector<Type>& types) const {
-  // A snippet is one kernel, whatever stands in its region.
+  // A snippet is one kernel, whatever its region contains.
   if (op.region_count() > 0 && !isa<snippet::Subgraph>(op)) return "it runs graphs of its own";
   const OpDef* def = op.def();
   if (!def || !def->infer_fn()) return "it has no definition";

@@ -1,9 +1,10 @@
 // What a program may rely on: the types of a graph's values that follow from its inputs and constants by the operators'
-// own rules, and which operators a program can say.
+// own rules, and which operators a program can express.
 //
-// What a model declares of inner values is not trusted, with one exception: values that the host makes on the way (a
-// data-dependent shape, the result of a loop) are taken as declared, dims that are not numbers as symbols of their own.
-// A run holds them against what was made before any program sees them (graph_runner.hpp).
+// Types that a model declares for inner values are not trusted, with one exception: values that the host computes on
+// the way (a data-dependent shape, the result of a loop) are taken as declared, where dims that are not numbers become
+// symbols of their own. A run checks such values against the declarations before a program uses them
+// (graph_runner.hpp).
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -17,17 +18,17 @@
 
 namespace tenon::irgen {
 
-// The graph is verified, and outlives this.
+// The graph is verified, and must outlive this object.
 class TENON_API GraphTypes final : public TypeSource {
  public:
   static GraphTypes of(const Graph& graph);
 
-  // Unknown where nothing is trusted. Symbols are names of scalars of a program: is_name() of program/ir/text.hpp.
+  // Unknown where nothing is trusted. Symbols are names of a program's scalars: is_name() of program/ir/text.hpp.
   const Type& type_of(const Value& value) const override;
-  // Why no program has the operator, "" when one can: regions, types that only a run shows, elements that do not fill
-  // bytes, layouts. Kernels are not asked. Of operators of the body.
+  // Why no program can express the operator, "" when one can: regions, types known only to a run, elements that are not
+  // whole bytes, layouts. Kernels are not asked. For operators of the body.
   const std::string& why_not(const Op& op) const;
-  // Names that symbols have; a program's buffers have others.
+  // Names of symbols; buffers of a program get different names.
   const NameTable& names() const { return names_; }
 
  private:
@@ -43,7 +44,7 @@ class TENON_API GraphTypes final : public TypeSource {
   NameTable names_;
 };
 
-// May a buffer hold it: a tensor of byte-addressable elements, of known rank and extents?
+// Whether a buffer can hold it: a tensor of byte-addressable elements, of known rank and extents.
 TENON_API bool fits_buffer(const Type& type);
 
 }  // namespace tenon::irgen

@@ -1,4 +1,4 @@
-// Inside of the room: a chain while it is looked for.
+// Inside the room: a chain during the search.
 #pragma once
 #include <array>
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace tenon::irgen::detail {
 
-// Answers of strip_reads(), asked once.
+// Cached answers of strip_reads().
 class ReadsCache {
  public:
   ReadsCache(const StripOptions& options, const RefusedOps& refused, const TypeSource& types)
@@ -44,7 +44,7 @@ class ReadsCache {
   std::map<std::pair<const Value*, std::vector<int>>, std::optional<Result<StripReads>>> known_;
 };
 
-// One result of an operator of a chain that is being looked at: how it moves with the loops.
+// One result of an operator of the chain under construction: how it moves with the loops.
 struct Member {
   const Op* op;
   size_t result = 0;
@@ -54,13 +54,13 @@ struct Member {
   std::array<double, kMostStripLoops> extent{};
   double bytes = 0;
   double arithmetic = 0;  // seconds
-  double again = 0;       // seconds of each strip for operands that it reads all of
+  double again = 0;       // seconds per strip for operands that every strip reads as a whole
   bool strided = false;   // its strips have gaps between them in memory
 
   const Value& value() const { return *op->result(result); }
 };
 
-// A chain that grows from its last operator back, and what it costs so far.
+// A chain that grows backwards from its last operator, with its cost so far.
 class GrowingChain {
  public:
   GrowingChain(ReadsCache& cache, const StripOptions& options, size_t loops)
@@ -70,7 +70,7 @@ class GrowingChain {
 
   Result<void> begin(const Op& last, size_t result, const std::vector<int>& dims);
 
-  // With a producer of what is in it, all results that are used. Code::unsupported with the reason.
+  // Adds a producer of values in the chain, with all its used results. Code::unsupported with the reason.
   Result<void> add(const Op& op);
 
   StripCost strips(const std::vector<int64_t>& steps, double& working_set) const;
@@ -83,30 +83,30 @@ class GrowingChain {
     bool moves = false;
   };
 
-  // The place of the first member that uses a value last: members are listed backwards.
+  // Index of the first member that uses a value last: members are listed backwards.
   size_t last_user(const Value& value) const;
 
   // Seconds for the operands that no loop moves.
   double rereading(const Member& m) const;
-  // What it reads, moves and costs; nothing is added yet.
+  // Determines what the member reads, moves and costs; adds nothing yet.
   Result<void> look_at(Member& m);
   void add(Member m);
 
   void take_from_outside(const Member& m, size_t operand);
 
-  // By all who use its result: they must be in the chain, and agree which dims the loops move.
+  // Derived from all readers of its result: they must be in the chain, and agree on which dims the loops move.
   Result<void> find_motion(Member& m) const;
   Result<void> move_with(Member& m, const Member& user, size_t operand) const;
 
-  // The part of its result that its window holds. Of an outer loop no window is kept: it is moved by whole strips.
+  // The part of its result that its window keeps. For an outer loop no window is kept: it advances by whole strips.
   double part_kept(const Member& m, const std::vector<int64_t>& steps) const;
 
   ReadsCache& cache_;
   const StripOptions& options_;
   const CostModel& model_;
   size_t loops_;
-  std::vector<Member> members_;  // the last operator first
-  std::unordered_map<const Op*, std::vector<size_t>> index_;  // its results'
+  std::vector<Member> members_;                               // the last operator first
+  std::unordered_map<const Op*, std::vector<size_t>> index_;  // of its results
   std::map<const Value*, Outside> outside_;
 };
 

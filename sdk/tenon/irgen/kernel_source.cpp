@@ -31,8 +31,8 @@ KernelRequest request_for(const Op& op, const TypeSource& types) {
 
 namespace {
 
-// What the operator's own shape rule makes of the crops. A pool that rounds up may have a last window that no crop can
-// have.
+// Derives the results by applying the operator's own shape rule to the crops. A pool that rounds up may have a last
+// window that no crop can have.
 Result<void> infer_results(KernelRequest& request) {
   Graph graph("part");
   Region& body = graph.body();
@@ -52,7 +52,7 @@ Result<void> infer_results(KernelRequest& request) {
   Op& op = body.create(request.op.name(), operands, std::vector<Type>(request.results.size()), request.attributes());
   const TypeSource types;
   TENON_TRY(inferred, infer_types(StaticInferContext(op, types)));
-  inferred.resize(request.results.size());  // rules tell of optional results, too
+  inferred.resize(request.results.size());  // rules give types for optional results, too
   request.results = std::move(inferred);
   return {};
 }

@@ -1,4 +1,4 @@
-// KernelSource: how a target gives kernels to the lowering of graphs (from_graph.hpp).
+// KernelSource: how a target provides kernels to the lowering of graphs (from_graph.hpp).
 //
 //   class MyKernels final : public irgen::KernelSource {
 //     std::string_view name() const override { return "mine"; }
@@ -9,12 +9,13 @@
 //   };
 //
 // The call. A kernel is called with these operands, each a buffer with reversed dims (dims.hpp):
-//   in       each operand of the operator that is there and not replaced by a constant (SubBoxOp::replaced), in order
+//   in       each present operand of the operator that no constant replaces (SubBoxOp::replaced), in order
 //   out      each result of the operator, in order, used or not
 //   out      a workspace u8[bytes], when KernelChoice::workspace_bytes is not 0: aligned to 64 bytes, contents
-//   undefined
-// They are dense (row-major tensors) unless KernelChoice::takes_strided; rings only where Kernel::takes_folded.
-// An operand that is a result's memory is still given apart: two views of the same bytes.
+//            undefined
+// They are dense (row-major tensors) unless KernelChoice::takes_strided is set, and ring buffers only where
+// Kernel::takes_folded is. An operand that shares the memory of a result is still passed separately: two views of the
+// same bytes.
 #pragma once
 #include <optional>
 #include <string_view>
@@ -31,37 +32,37 @@
 
 namespace tenon::irgen {
 
-// What a kernel is wanted for. Borrowed for the question, except `op`: its graph outlives the kernel.
+// What a kernel is requested for. Borrowed for the call, except `op`: its graph outlives the kernel.
 struct KernelRequest {
   const Op& op;
-  // One for each operand and result of the operator; the unknown type for an absent operand. Tensors of
-  // byte-addressable elements and ranked shapes, all dims known as numbers or expressions: a kernel for expressions
-  // serves any extents that its views have. They may be better than the types that stand in the graph, and are those to
-  // go by.
+  // One per operand and result of the operator; the unknown type for an absent operand. They are tensors of
+  // byte-addressable elements with ranked shapes whose dims are all known, as numbers or expressions; a kernel for
+  // expressions serves any extents that its views have. They may be more precise than the types in the graph, and take
+  // precedence.
   std::vector<Type> operands, results;
-  // A part of the operator instead: what it runs with on crops of its operands (sub_box_op of ir/bounds_rule.hpp).
-  // `operands` and `results` then are those of the crops. Null: the operator as it is.
+  // A part of the operator instead: how it runs on crops of its operands (sub_box_op of ir/bounds_rule.hpp). `operands`
+  // and `results` are then the types of the crops. Null: the whole operator.
   const SubBoxOp* part = nullptr;
-  // Of a part, by operand and result: calls give it without gaps, which needs no workspace to pack it. Where there is
-  // no entry, nothing is known.
+  // For a part, by operand and result: calls pass it without gaps, so that no workspace is needed to pack it. Without
+  // an entry, nothing is known.
   std::vector<bool> dense_operands = {}, dense_results = {};
-  // By result: the shape of the tensor as a part of which it is written, of as many dims. Elements then lie as far
-  // apart as there, and the call's view begins where the part does. No entry, or an unranked shape: dense. Only of
-  // sources whose choice says `writes_parts`; the choice has no `in_place` of such results.
+  // By result: the shape of the tensor of which the result is written as a part, with as many dims. The strides are
+  // then those of that tensor, and the call's view begins where the part does. No entry, or an unranked shape: dense.
+  // Used only for sources whose choice sets `writes_parts`; the choice then has no `in_place` for such results.
   std::vector<Shape> result_wholes = {};
 
-  // As the kernel has to take them: those of the part, if it is one.
+  // The attributes that the kernel has to use: those of the part, if the request is for one.
   const Attributes& attributes() const { return part ? part->attributes : op.attributes(); }
-  // Is operand `i` given to the call?
+  // Whether operand `i` is passed to the call.
   bool passes(size_t i) const { return op.operand(i) && !(part && part->replaced.contains(i)); }
   bool is_dense_operand(size_t i) const { return i < dense_operands.size() && dense_operands[i]; }
   bool is_dense_result(size_t i) const { return i < dense_results.size() && dense_results[i]; }
-  // Do all types have static shapes?
+  // Whether all types have static shapes.
   TENON_API bool is_static() const;
 };
 
-// Result `result` may lie in the memory of `operand`, element for element, when nobody else needs the operand any more.
-// Both have the same bytes per element and the same shape, which whoever asks checks.
+// Result `result` may share the memory of `operand`, element for element, when the operand has no later reader. Both
+// must have the same bytes per element and the same shape; the caller of kernel() checks this.
 struct InPlace {
   size_t result = 0;
   size_t operand = 0;
@@ -70,9 +71,9 @@ struct InPlace {
 
 struct KernelChoice {
   program::KernelHandle kernel;
-  Expr workspace_bytes = 0;  // of one call; symbols as in the types
+  Expr workspace_bytes = 0;  // per call; symbols as in the types
   std::vector<InPlace> in_place = {};
-  // Takes operands and results that have gaps or are in another order. Otherwise whoever calls it with a crop packs.
+  // Accepts operands and results that have gaps or are permuted. Otherwise the caller packs crops.
   bool takes_strided = false;
   // The source may be asked for a kernel that writes results as parts of tensors (KernelRequest::result_wholes).
   bool writes_parts = false;
@@ -81,22 +82,22 @@ struct KernelChoice {
 class TENON_API KernelSource {
  public:
   virtual ~KernelSource();
-  // For messages and reports: the target's name.
+  // The target's name, for messages and reports.
   virtual std::string_view name() const = 0;
-  // Code::unsupported with a reason ("kernel 33 exceeds 32") when there is none; the operator then is left to the host.
-  // Any thread.
+  // Code::unsupported with a reason ("kernel 33 exceeds 32") when there is none; the operator is then left to the host.
+  // Thread-safe.
   virtual Result<KernelChoice> kernel(const KernelRequest& request) const = 0;
-  // The operand whose value decides which kernel an operator has, where it is no constant: the axes of a reduction that
-  // are an input. Such an operator is a step of its own, for which kernels are asked at runs, once for each value:
-  // about the same operator with a constant in that place (late_part). Nothing: it is left to the host.
+  // The operand whose value determines the operator's kernel but is not constant, for example the axes of a reduction
+  // that are an input. Such an operator is a step of its own (late_part). Its kernels are requested during runs, once
+  // per value, for the same operator with a constant as that operand. Empty: the operator is left to the host.
   virtual std::optional<size_t> late_operand(const Op& op) const;
 };
 
-// The request for an operator, with the types that stand in the graph unless there are better ones.
+// The request for an operator, with the types in the graph unless `types` has more precise ones.
 TENON_API KernelRequest request_for(const Op& op, const TypeSource& types = TypeSource());
-// For the part of an operator that `box` of result `result` needs: types of the crops that sub_box_op gives, and of
-// what the operator's shape rule makes of them: all results of the crops, of which the others are of no use. `types`:
-// of all values, static. Code::unsupported when the rule does not take the crops or does not give the box.
+// The request for the part of an operator that `box` of result `result` needs. The types are those of the crops that
+// sub_box_op gives, and those that the operator's shape rule derives from them for all results, of which only `result`
+// matters. `types`: of all values, static. Code::unsupported when the rule rejects the crops or does not give the box.
 TENON_API Result<KernelRequest> request_for_part(const Op& op, const SubBoxOp& part, const StaticBox& box,
                                                  size_t result = 0, const TypeSource& types = TypeSource());
 

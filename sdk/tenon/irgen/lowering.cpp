@@ -1,4 +1,4 @@
-// The frame of the lowering, and its first steps: what is declared, what the nodes are, where outputs lie.
+// The frame of the lowering, and its first steps: declarations, nodes, and places of outputs.
 #include <algorithm>
 
 #include <tenon/ir/builder.hpp>
@@ -55,7 +55,7 @@ void Lowering::declare() {
   }
 }
 
-// A constant, declared once for all values with its bytes.
+// A constant, declared once for all values with the same bytes.
 void Lowering::put_boundary(const Value& value) {
   if (places_.has(value)) return;
   const Tensor* tensor = constant_of(&value);
@@ -118,7 +118,7 @@ void Lowering::add_op_node(const Op& op) {
   Node node;
   node.op = &op;
   node.plan = &plans_.at(&op);
-  // The others are numbers, which are in the plan.
+  // The other operands are numbers, which the plan contains.
   const bool only_data = node.plan->form == OpForm::crop || node.plan->form == OpForm::expand;
   for (size_t i = 0; i < op.operand_count(); ++i)
     if (op.operand(i) && (i == 0 || !only_data)) add_operand(node, *op.operand(i));

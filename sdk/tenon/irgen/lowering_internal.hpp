@@ -1,4 +1,4 @@
-// Inside of the room: a part of a graph on its way to a program.
+// Inside the room: a part of a graph while it is lowered to a program.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,20 +12,20 @@
 
 namespace tenon::irgen::detail {
 
-// An operand or result of a node. Whoever takes one says which is meant: the value, for its type and its place, or the
-// storage that it was put into, for who lives how long; what that has become a part of since is its root.
+// An operand or result of a node. Its users state which aspect they mean: the value, for its type and place, or the
+// storage that it was put into, for lifetimes; the root of the storage is what this has become a part of since.
 struct NodeValue {
   const Value* value = nullptr;  // never null in a node
   StorageId storage = kNever;
 };
 
-// What has a place in the order: an operator, a group, or an output that is a copy of what lies elsewhere.
+// An entry of the order: an operator, a group, or an output that is a copy of a value stored elsewhere.
 struct Node {
   const Op* op = nullptr;
   const OpPlan* plan = nullptr;  // of `op`
   const OpGroup* group = nullptr;
   size_t output = kNever;  // of a copy
-  // Of a call that writes results as parts of others: in place of the plan's.
+  // For a call that writes results as parts of others: replaces the plan's choice.
   std::optional<KernelChoice> writes_parts = {};
   InlineVector<NodeValue, 2> operands;
   InlineVector<NodeValue, 1> results;
@@ -33,7 +33,7 @@ struct Node {
   const KernelChoice& choice() const { return writes_parts ? *writes_parts : plan->choice; }
 };
 
-// The steps from_graph is made of, in order; each is a function with what it needs from those before.
+// The steps of from_graph, in order; each is a function of the results of earlier ones.
 class Lowering {
  public:
   Lowering(const GraphPart& part, const GraphTypes& types, const OpPlans& plans, const KernelSource& kernels,
@@ -45,7 +45,7 @@ class Lowering {
 
   // Declares inputs and outputs.
   void declare();
-  // One node for each operator that is no view and in no group, one for each group. Views get their places.
+  // One node for each operator that is neither a view nor in a group, and one for each group. Views get their places.
   Result<void> make_nodes();
   Result<void> choose_groups();
   void add_op_node(const Op& op);
@@ -53,10 +53,10 @@ class Lowering {
   void add_group_node(const OpGroup& group);
   void add_operand(Node& node, const Value& value);
   void put_view(const Op& op);
-  // The storage of a value that was made outside of the part.
+  // The storage of a value that is defined outside of the part.
   void put_boundary(const Value& value);
 
-  // Outputs that have a storage of their own get the caller's memory; others a node that copies. (places)
+  // Outputs with a storage of their own get the caller's memory; others get a node that copies. (places)
   void place_outputs();
   // (order)
   Result<void> order_nodes();
@@ -66,20 +66,20 @@ class Lowering {
   void share_crop(const Node& node, LiveBytes& live);
   void share_concat(const Node& node, LiveBytes& live);
   void share_part(const Value& part, const Value& whole, const std::vector<Expr>& begin, LiveBytes& live);
-  // Where the box of `whole` lies that begins at `begin`.
+  // The place of the box of `whole` that begins at `begin`.
   Place place_of_part(const Value& whole, const std::vector<Expr>& begin, const Shape& box) const;
-  // Where operand `i` of a concat begins in its result.
+  // Where operand `i` of a Concat begins in its result.
   static std::vector<Expr> begin_of(const OpPlan& concat, size_t rank, size_t i);
-  // What only a Concat reads, where that has it, with gaps: results of calls whose kernels write parts, and of other
-  // Concats. (parts)
+  // Puts values that only a Concat reads into its result, with gaps: results of calls whose kernels write parts, and of
+  // other Concats. (parts)
   void share_with_gaps(LiveBytes& live);
   std::optional<Place> place_in_concat(const Value& part) const;
   void write_parts(Node& node, LiveBytes& live);
-  // A result in the memory of an operand that nobody needs any more. (sharing)
+  // Puts a result into the memory of an operand without later readers. (sharing)
   void write_in_place();
   bool may_write_in_place(const Node& node, size_t position, const Value& operand, const Value& result);
 
-  // Statements in order, locals, frees. (statements)
+  // Emits statements in order, locals and frees. (statements)
   Result<void> emit();
 
   const GraphPart& part_;
@@ -99,7 +99,7 @@ class Lowering {
   std::unordered_map<const std::byte*, StorageId> constants_;  // by data
 };
 
-// Where a dense box begins in a dense tensor, in elements; nothing when it has gaps. By dims of the graph.
+// Where a dense box begins in a dense tensor, in elements; empty when the box has gaps. By dims of the graph.
 std::optional<Expr> dense_offset(const Shape& whole, const std::vector<Expr>& begin, const Shape& box);
 
 }  // namespace tenon::irgen::detail

@@ -24,7 +24,7 @@ std::string NameTable::fresh(std::string_view wanted) {
   const std::string& base = entry->first;
   if (fresh) return base;
   size_t& number = entry->second;
-  number = std::max<size_t>(number, 1);  // made of another name, and not wanted so far
+  number = std::max<size_t>(number, 1);  // derived from another name, and not requested so far
   std::string name;
   do name = str(base, "_", ++number);
   while (!taken_.try_emplace(name, 0).second);

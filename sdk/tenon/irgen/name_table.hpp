@@ -1,4 +1,4 @@
-// Names of the text form, made from any text.
+// Unique names of the text form, derived from arbitrary text.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,14 +8,14 @@
 
 namespace tenon::irgen {
 
-// Gives each name once. Names are [A-Za-z_][A-Za-z0-9_]* and no word of the text form.
+// Returns each name once. Names match [A-Za-z_][A-Za-z0-9_]* and are not keywords of the text form.
 class TENON_API NameTable {
  public:
-  // Made from `wanted`, with a number behind when that is taken.
+  // Derived from `wanted`, with a number appended when that is taken.
   std::string fresh(std::string_view wanted);
 
  private:
-  std::unordered_map<std::string, size_t> taken_;  // names, and how often each was wanted
+  std::unordered_map<std::string, size_t> taken_;  // names, and how often each was requested
 };
 
 }  // namespace tenon::irgen

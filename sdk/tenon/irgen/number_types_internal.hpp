@@ -1,4 +1,4 @@
-// Inside of the room: the types of a graph in one run.
+// Inside the room: the types of a graph in one run.
 #pragma once
 #include <unordered_map>
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace tenon::irgen::detail {
 
-// With numbers for symbols; where a symbol has none, as they are. One thread.
+// Symbols are replaced by their numbers; those without one stay. Not thread-safe.
 class NumberTypes final : public TypeSource {
  public:
   NumberTypes(const GraphTypes& types, const SymbolValues& scalars) : types_(types), scalars_(scalars) {}

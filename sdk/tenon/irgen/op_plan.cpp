@@ -36,7 +36,7 @@ bool plan_concat(const Op& op, const TypeSource& types, OpPlan& plan) {
   return true;
 }
 
-// Every dim of the operand is that of the result, or 1.
+// Every dim of the operand equals that of the result, or is 1.
 bool plan_expand(const Op& op, const TypeSource& types, OpPlan& plan) {
   if (!isa<Expand>(op)) return false;
   const Shape &from = types.type_of(*op.operand(0)).shape(), &to = types.type_of(*op.result()).shape();
@@ -50,7 +50,7 @@ bool plan_expand(const Op& op, const TypeSource& types, OpPlan& plan) {
   return true;
 }
 
-// A view where dims that are more than one index keep their order: the same bytes.
+// A view where dims with more than one index keep their order: the same bytes.
 OpForm form_of_transpose(const Op& op, const TypeSource& types) {
   const Shape& from = types.type_of(*op.operand(0)).shape();
   const auto perm = op.attr<Attribute::Integers>("perm");
@@ -77,7 +77,7 @@ bool plan_movement(const Op& op, const TypeSource& types, OpPlan& plan) {
   return plan_crop(op, types, plan) || plan_concat(op, types, plan) || plan_expand(op, types, plan);
 }
 
-// A call is left out when any of its results is empty, so none may be where another is not.
+// A call is omitted when any of its results is empty, so either all results are empty or none.
 bool some_are_empty(const Op& op, const GraphTypes& types) {
   const auto empty = [&](size_t r) {
     return std::ranges::any_of(types.type_of(*op.result(r)).shape().dims(),
@@ -107,7 +107,7 @@ OpPlan plan_before_runs(const Op& op, const GraphTypes& types, const KernelSourc
     plan.form = OpForm::call;
   } else {
     plan.why_not = str(kernels.name(), " has no kernel for it: ", choice.error().message());
-    // That a target lacks a kernel is an answer; that it fails to make one is news.
+    // A missing kernel is an expected answer; a failure to make one is an error.
     if (choice.error().code() != Code::unsupported)
       log(LogLevel::warning, op.describe(), " is left to the host: ", plan.why_not);
   }

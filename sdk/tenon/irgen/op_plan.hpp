@@ -1,5 +1,5 @@
-// What each operator of a graph becomes in a program, decided before anything is placed: a call, a view, a copy, or
-// nothing that a program can say.
+// What each operator of a graph becomes in a program, decided before memory is planned: a call, a view, a copy, or
+// nothing that a program can express.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -12,10 +12,10 @@
 namespace tenon::irgen {
 
 enum class OpForm : uint8_t {
-  host,       // no program: OpPlan::why_not
-  late,       // programs that are made at runs, one for each value of OpPlan::late_operand; why_not says why
-  constant,   // bytes that are there
-  view,       // result 0 is operand 0 under another shape
+  host,       // in no program; OpPlan::why_not gives the reason
+  late,       // programs made during runs, one per value of OpPlan::late_operand; why_not gives the reason
+  constant,   // existing bytes
+  view,       // result 0 is operand 0 with another shape
   crop,       // results are boxes of operand 0: Slice with steps of 1, Split
   concat,     // operands are boxes of the result
   transpose,  // one copy
@@ -25,19 +25,19 @@ enum class OpForm : uint8_t {
 
 struct OpPlan {
   OpForm form = OpForm::host;
-  std::string why_not;                // a sentence's end: "its shapes depend on ..."
+  std::string why_not;                // the end of a sentence: "its shapes depend on ..."
   KernelChoice choice;                // of a call
   std::vector<std::vector<Expr>> at;  // of a crop: where each result begins in operand 0, by dim of the graph
-  std::vector<Expr> starts;           // of a concat: where each operand begins along `axis`
+  std::vector<Expr> starts;           // of a Concat: where each operand begins along `axis`
   size_t axis = 0;
   size_t late_operand = 0;
 
-  // Is it part of programs that are made before the first run?
+  // Whether it is part of programs that are made before the first run.
   bool in_program() const { return form != OpForm::host && form != OpForm::late; }
 };
 
-// Is the operator a view, crop, concat, transpose or expand with the types that stand in the graph: something that
-// programs say without a kernel?
+// Whether the operator, with the types in the graph, is a view, crop, concat, transpose or expand, which programs
+// express without a kernel.
 TENON_API bool is_movement(const Op& op);
 
 // By operator of the body.

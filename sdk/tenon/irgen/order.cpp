@@ -1,4 +1,4 @@
-// The order of the nodes, and who uses what when.
+// The order of the nodes, and the uses of values.
 #include <algorithm>
 #include <numeric>
 
@@ -7,7 +7,7 @@
 
 namespace tenon::irgen::detail {
 
-// A node reads a storage, whatever views are between: it depends on the node that fills it.
+// A node that reads a storage, through whatever views, depends on the node that fills it.
 Result<void> Lowering::order_nodes() {
   order_.resize(nodes_.size());
   std::iota(order_.begin(), order_.end(), size_t{0});
@@ -46,7 +46,7 @@ void Lowering::number_uses() {
     for (const NodeValue& operand : node.operands) places_.storage(places_.root_of(operand.storage)).use(position);
     for (const NodeValue& result : node.results) places_.storage(places_.root_of(result.storage)).use(position);
   }
-  // The caller's memory is needed to the end.
+  // The caller's memory is in use to the end.
   for (const Value* output : part_.outputs) places_.root(*output).last = order_.size();
 }
 

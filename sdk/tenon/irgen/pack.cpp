@@ -9,8 +9,7 @@ namespace {
 using program::BufferView;
 using program::DimView;
 
-// Calls move(bytes of the view, count) for runs of elements that lie one behind another, in the order of the dense
-// form.
+// Calls move(bytes of the view, count) for runs of contiguous elements, in the order of the dense form.
 template <class Move>
 class Runs {
  public:
@@ -30,7 +29,7 @@ class Runs {
     const DimView& dim = view_.dims[d];
     return dim.fold <= 0 && (dim.extent == 1 || dim.stride == view_.element_bytes() * run_);
   }
-  // Dims below `left` are to be walked.
+  // Visits the dims below `left`.
   void walk(size_t left, std::byte* at) {
     if (left == first_) return move_(at, run_);
     const DimView& dim = view_.dims[left - 1];

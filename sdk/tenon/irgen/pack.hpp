@@ -1,5 +1,5 @@
-// Boxes with gaps, in another order or in a ring, from and to dense memory: what a kernel that takes dense tensors
-// needs around it. No heap.
+// Copies between dense memory and boxes that have gaps, are permuted or lie in a ring buffer, for kernels that take
+// only dense tensors. No heap allocation.
 #pragma once
 #include <cstddef>
 
@@ -8,7 +8,7 @@
 
 namespace tenon::irgen {
 
-// The elements of the view, dim 0 fastest, without gaps.
+// Writes the elements of the view without gaps, dim 0 fastest.
 TENON_API void pack(const program::BufferView& from, std::byte* to);
 TENON_API void unpack(const std::byte* from, const program::BufferView& to);
 

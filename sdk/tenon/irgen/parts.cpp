@@ -1,10 +1,10 @@
-// Values with gaps in the memory of others: what only a Concat reads is written where that has it.
+// Values with gaps in the memory of others: operands that only a Concat reads are written in its result.
 #include <tenon/irgen/lowering_internal.hpp>
 
 namespace tenon::irgen::detail {
 namespace {
 
-// Where less than a cache line lies in one piece, rows are written no faster than copied.
+// Where less than a cache line is contiguous, writing rows is no faster than copying them.
 bool has_rows(const Shape& within, const Type& type) {
   constexpr double kLeastBytes = 64;
   const Shape& box = type.shape();
@@ -20,7 +20,7 @@ bool has_rows(const Shape& within, const Type& type) {
 }  // namespace
 
 void Lowering::share_with_gaps(LiveBytes& live) {
-  // From the last, since what a Concat makes may be a part of another one.
+  // From the last, since the result of a Concat may be a part of another one.
   for (auto n = order_.rbegin(); n != order_.rend(); ++n) {
     Node& node = nodes_[*n];
     if (!node.plan) continue;
@@ -33,7 +33,7 @@ void Lowering::share_with_gaps(LiveBytes& live) {
   }
 }
 
-// Nothing: others read it as well, or it is no part with gaps that is worth a loop.
+// Empty: others read it as well, or it is not a part with gaps that is worth a loop.
 std::optional<Place> Lowering::place_in_concat(const Value& part) const {
   if (!part.has_one_use()) return std::nullopt;
   const Use* const use = part.first_use();
@@ -52,7 +52,7 @@ std::optional<Place> Lowering::place_in_concat(const Value& part) const {
   return place;
 }
 
-// One result after the other: a kernel may take some of them as parts and not others.
+// One result after another: a kernel may accept some of them as parts and not others.
 void Lowering::write_parts(Node& node, LiveBytes& live) {
   KernelRequest request = request_for(*node.op, types_);
   request.result_wholes.resize(node.results.size());

@@ -43,7 +43,7 @@ StorageId Places::root_of(StorageId id) const {
   if (storages_[parent].parent == kNever) return parent;
   std::vector<StorageId> way;
   for (; storages_[id].parent != kNever; id = storages_[id].parent) way.push_back(id);
-  // From the root back: each then names the root itself.
+  // Path compression from the root back: each then names the root itself.
   for (size_t i = way.size() - 1; i-- > 0;) {
     Storage& inner = storages_[way[i]];
     inner.offset += storages_[way[i + 1]].offset;

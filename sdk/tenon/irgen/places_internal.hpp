@@ -1,4 +1,4 @@
-// Inside of the room: where the values of a graph lie while it becomes a program.
+// Inside the room: where the values of a graph are stored while it becomes a program.
 #pragma once
 #include <optional>
 #include <string>
@@ -15,8 +15,8 @@ namespace tenon::irgen::detail {
 using StorageId = size_t;
 inline constexpr size_t kNever = SIZE_MAX;
 
-// Memory that is taken as one: a declared buffer, or a local one. A storage may have been put into another one, its
-// parent; then it is nothing but a name for a part of it.
+// Memory that is allocated as one: a declared buffer or a local one. A storage may have been put into another one, its
+// parent; it is then only a name for a part of the parent.
 struct Storage {
   enum class Kind : uint8_t { local, input, constant, output };
   Kind kind = Kind::local;
@@ -26,9 +26,9 @@ struct Storage {
   int64_t nominal_bytes = 0;
   program::BufferId buffer = -1;
   StorageId parent = kNever;
-  Expr offset;                      // in the parent, bytes
-  size_t first = kNever, last = 0;  // positions of the nodes that use it; of a root, of all within
-  size_t values = 0;                // that lie in it; of a root, in all within
+  Expr offset;                      // in the parent, in bytes
+  size_t first = kNever, last = 0;  // positions of the nodes that use it; for a root, of all storages inside
+  size_t values = 0;                // stored in it; for a root, in all inside
 
   bool is_used() const { return first != kNever; }
   void use(size_t position) {
@@ -37,7 +37,7 @@ struct Storage {
   }
 };
 
-// Bytes from `offset` on: dense, or as far apart as in a tensor of the shape `within`, of as many dims as the value.
+// Bytes from `offset` on: dense, or with the strides of a tensor of the shape `within`, of the same rank as the value.
 struct Place {
   StorageId storage = kNever;
   Expr offset;
@@ -48,38 +48,38 @@ class Places {
  public:
   explicit Places(const GraphTypes& types) : types_(types) {}
 
-  // For about so many values.
+  // For about this many values.
   void reserve(size_t values) {
     storages_.reserve(values);
     places_.reserve(values);
   }
   StorageId add(Storage::Kind kind, const Value& value);
-  // The value lies there.
+  // Records where the value is stored.
   void put(const Value& value, Place place) {
     ++storages_[place.storage].values;
     places_[&value] = std::move(place);
   }
   bool has(const Value& value) const { return places_.contains(&value); }
-  // In a root.
+  // Relative to a root.
   Place place(const Value& value) const;
   StorageId storage_of(const Value& value) const { return places_.at(&value).storage; }
   StorageId root_of(const Value& value) const { return root_of(storage_of(value)); }
-  // Shortens the way to the root, so that long chains of parts of parts are walked once.
+  // Compresses the path to the root, so that long chains of nested parts are followed only once.
   StorageId root_of(StorageId id) const;
   Storage& root(const Value& value) { return storages_[root_of(value)]; }
   Storage& storage(StorageId id) { return storages_[id]; }
   const Storage& storage(StorageId id) const { return storages_[id]; }
   size_t size() const { return storages_.size(); }
-  // Does the value have all of its root, nothing else beside it?
+  // Whether the value covers all of its root and nothing else is stored there.
   bool covers_root(const Value& value) const;
 
-  // The root `child` becomes a part of another storage; their uses are counted together.
+  // Makes the root `child` a part of another storage; their uses are counted together.
   void merge(StorageId child, const Place& into);
-  // The value alone has its root, which becomes a part of another storage, perhaps with gaps.
+  // The value is alone in its root, which becomes a part of another storage, possibly with gaps.
   void move(const Value& value, Place into);
 
   Expr bytes_of(const Type& type) const;
-  // With every symbol taken as kNominalExtent: for decisions that only need to be good.
+  // Each symbol is replaced by kNominalExtent, for heuristic decisions.
   static int64_t nominal(const Expr& bytes);
   static constexpr int64_t kNominalExtent = 32;
 
@@ -89,17 +89,18 @@ class Places {
   Place resolve(Place place) const;
 
   const GraphTypes& types_;
-  mutable std::vector<Storage> storages_;  // `resolve` changes which parent is named, never where a part lies
+  mutable std::vector<Storage> storages_;  // `resolve` changes which parent is named, never where a part is stored
   PointerMap<Value, Place> places_;
 };
 
-// Nominal bytes alive at each position: of local roots, from their first use to their last one. Changes of a life and
-// the most bytes at any position take logarithmic time, so that each place may be asked what it does to the peak.
+// Nominal bytes alive at each position: those of local roots, from their first use to their last. Changing a lifetime
+// and querying the peak take logarithmic time, so that the effect of each placement on the peak can be tested.
 class LiveBytes {
  public:
   LiveBytes(const Places& places, size_t positions);
   int64_t peak() const { return most_[1]; }
-  // Were `child` a part of `parent`: merges their lives unless that raises the peak. The caller merges the storages.
+  // As if `child` were a part of `parent`: merges their lifetimes unless that raises the peak. The caller merges the
+  // storages.
   bool merge_within_peak(const Storage& child, const Storage& parent);
 
  private:
@@ -111,7 +112,7 @@ class LiveBytes {
   void add(size_t node, size_t begin, size_t end, const Life& life);
 
   size_t positions_;
-  std::vector<int64_t> most_;   // by node of a binary tree over positions: the most below it, with what is added there
+  std::vector<int64_t> most_;   // by node of a binary tree over positions: the maximum below it, additions included
   std::vector<int64_t> added_;  // to all positions below the node
 };
 

@@ -11,7 +11,7 @@ using program::BoundProgram;
 
 namespace {
 
-// Buffers that are declared have places in a context, in order.
+// Declared buffers have places in a context, in order.
 class Places {
  public:
   explicit Places(const program::Program& program) {

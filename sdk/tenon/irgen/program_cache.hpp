@@ -1,5 +1,5 @@
-// A program bound to the shapes that it has been run with: a few are kept, each with as many contexts as run at once.
-// For some shapes there may be a program of their own.
+// A program with its bindings to the shapes that it has been run with. A few are cached, each with as many contexts as
+// there are concurrent runs. Some shapes may have a program of their own.
 #pragma once
 #include <functional>
 #include <list>
@@ -18,7 +18,7 @@
 
 namespace tenon::irgen {
 
-// What one run at a time needs.
+// State of one run at a time.
 struct ProgramContext {
   program::BoundProgram bound;
   std::vector<std::byte*> buffers;  // of declared buffers, in order; those of constants are set
@@ -28,19 +28,19 @@ struct ProgramContext {
 struct BoundShape {
   std::vector<int64_t> scalars;  // in the order of Program::scalars
   std::vector<Dims> input_dims, output_dims;
-  std::optional<GraphProgram> own;           // in place of the program for all
-  std::vector<size_t> inputs, outputs;       // which of the buffers of a context they are
-  std::vector<std::byte*> buffers;    // what those of a new context are: constants are set
-  std::string refusal;  // why it cannot be bound to them; "" when it is
+  std::optional<GraphProgram> own;      // replaces the general program
+  std::vector<size_t> inputs, outputs;  // indices of them among the buffers of a context
+  std::vector<std::byte*> buffers;      // initial buffers of a new context: constants are set
+  std::string refusal;                  // why it cannot be bound to the scalars; "" when it can
   size_t arena_bytes = 0, arena_lower_bound_bytes = 0, lendable_bytes = 0;
 
-  Spare<ProgramContext> spare;  // the last one released, if nobody has taken it since
+  Spare<ProgramContext> spare;  // the last one released, if it has not been taken since
   std::mutex mutex;
   std::vector<std::unique_ptr<ProgramContext>> contexts;  // at least one, of which others are forked
-  std::vector<ProgramContext*> idle;                      // but the spare one
+  std::vector<ProgramContext*> idle;                      // without the spare one
 };
 
-// A context for the time of one run. The shape outlives it.
+// Holds a context during one run. The shape outlives it.
 class TENON_API ContextLease {
  public:
   ContextLease(BoundShape& shape, ProgramContext* context) : shape_(&shape), context_(context) {}
@@ -57,17 +57,17 @@ class TENON_API ContextLease {
 
 class TENON_API ProgramCache {
  public:
-  // Is asked before a program is bound to scalars.
+  // Called before a program is bound to scalars.
   using Check = std::function<Result<void>(const SymbolValues&)>;
-  // The program for these scalars alone, which does the same; none: that for all serves them.
+  // An equivalent program for these scalars alone; empty: the general program serves them.
   using Special = std::function<std::optional<GraphProgram>(const SymbolValues&)>;
   ProgramCache(GraphProgram program, program::BindOptions options, Check check, Special special = {});
 
   const GraphProgram& program() const { return program_; }
-  // Bound to these values, the most recent kMostShapes are kept. Any thread; binding happens once.
+  // Bound to these values; the most recent kMostShapes are kept. Thread-safe; each binding is made once.
   std::shared_ptr<BoundShape> shape(const SymbolValues& scalars);
 
-  // The most recent of those kept that `serves`; null: none. Takes nothing from the heap.
+  // The most recent cached one for which `serves` holds; null: none. No heap allocation.
   template <class Serves>
   std::shared_ptr<BoundShape> find(const Serves& serves) {
     const std::lock_guard lock(mutex_);
@@ -79,14 +79,14 @@ class TENON_API ProgramCache {
     return nullptr;
   }
 
-  // Another one is made when all that there are run.
+  // Makes a new context when all existing ones are in use.
   static Result<ContextLease> acquire(BoundShape& shape);
-  // Of the shape that needs most among those that are kept.
+  // Of the cached shape that needs most.
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
   size_t lendable_bytes() const;
   size_t own_bytes() const;  // arena_bytes() without lendable_bytes()
-  // Of the shape that was run last; none where no shape is bound.
+  // Of the shape that was run last; empty where no shape is bound.
   std::vector<MemoryChart> memory_charts() const;
 
   static constexpr size_t kMostShapes = 16;

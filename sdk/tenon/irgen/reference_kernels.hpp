@@ -1,10 +1,10 @@
 // The kernels of the reference: its evaluators, on buffers.
 //
-// Any operator with an evaluator whose types a program can say. Results are written where the program has planned them.
-// For a part of an operator, boxes with gaps and rings are packed into a workspace of the program. The wrapper takes
-// heap memory in its first call at a place of a bound program, and in later ones for operands whose memory or extents
-// have changed since; what an evaluator takes for itself is its own affair (matrix products and convolutions: their
-// blocks; many others: a few short lists of extents).
+// They cover every operator with an evaluator whose types a program can express. Results are written where the program
+// has planned them. For a part of an operator, boxes with gaps and ring buffers are packed into a workspace of the
+// program. The wrapper allocates heap memory in its first call at a call site of a bound program, and later for
+// operands whose memory or extents have changed since. Evaluators may allocate their own (matrix products and
+// convolutions: their blocks; many others: a few short lists of extents).
 #pragma once
 #include <memory>
 
@@ -13,7 +13,7 @@
 
 namespace tenon::irgen {
 
-// Holds nothing: one for the process.
+// Stateless; one per process.
 TENON_API const KernelSource& reference_kernels();
 
 }  // namespace tenon::irgen

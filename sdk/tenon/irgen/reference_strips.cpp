@@ -9,14 +9,14 @@
 namespace tenon::irgen {
 namespace {
 
-// Seconds on one thread. Products are blocked, and pack their factors in each call; elementwise kernels take their
-// operands in order; all others go element by element, with an index for each.
+// Seconds on one thread. Products are blocked, and pack their factors in each call; elementwise kernels traverse their
+// operands in order; all others process element by element, with an index for each.
 constexpr ArithmeticCost kProduct{1e-9, 0.12e-9, 1.2e-9};
 constexpr ArithmeticCost kElementwise{0.9e-9, 0};
 constexpr ArithmeticCost kRow{9e-9, 0};
-constexpr ArithmeticCost kMoved{4.6e-9, 0};  // one element each, of all that an index may choose from
+constexpr ArithmeticCost kMoved{4.6e-9, 0};  // one element each, of all that an index may select
 constexpr ArithmeticCost kOther{0, 4.6e-9};
-// One element reads all of its row, but rows are worked on once.
+// One element depends on all of its row, but each row is processed once.
 constexpr std::array<std::string_view, 9> kRowOperators = {"Softmax",
                                                            "LogSoftmax",
                                                            "Hardmax",
@@ -26,14 +26,14 @@ constexpr std::array<std::string_view, 9> kRowOperators = {"Softmax",
                                                            "GroupNormalization",
                                                            "InstanceNormalization",
                                                            "MeanVarianceNormalization"};
-// Threads that are woken and waited for, in each call.
+// Waking threads and waiting for them, in each call.
 constexpr double kSecondsPerFork = 10e-6;
 
 bool is_product(const Op& op) {
   if (op.is("MatMul") || op.is("Gemm")) return true;
   if (!op.is("Conv") && !op.is("ConvTranspose")) return false;
   if (op.attr<int64_t>("group", 1) == 1) return true;
-  // Groups of several channels are products, too; those of one are not.
+  // Groups of several channels are products, too; groups of one channel are not.
   const Type& weights = op.operand(1)->type();
   const auto dims = weights.is_tensor() ? weights.shape().static_dims() : std::nullopt;
   return dims && dims->size() > 1 && (op.is("Conv") ? (*dims)[1] : (*dims)[0] / op.attr<int64_t>("group", 1)) > 1;

@@ -1,4 +1,4 @@
-// Strips on the kernels of the reference: how fast these are, so that chains are in strips where that pays.
+// Strips on the kernels of the reference: their speeds, so that chains run in strips where that pays.
 #pragma once
 #include <cstdint>
 
@@ -8,8 +8,8 @@
 
 namespace tenon::irgen {
 
-// For strip_grouping(): StripMode::automatic with the memories of `target` (those of a usual host where it has but one)
-// and kernels that share so many threads. Measured by tests/bench/strips_bench; see docs/performance/graphs.md.
+// For strip_grouping(): StripMode::automatic with the memories of `target` (those of a usual host where it has only
+// one) and kernels that share `threads` threads. Measured by tests/bench/strips_bench; see docs/performance/graphs.md.
 TENON_API StripOptions reference_strips(const TargetDescription& target, int64_t threads = 1);
 
 }  // namespace tenon::irgen

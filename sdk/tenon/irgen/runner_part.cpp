@@ -10,7 +10,7 @@
 namespace tenon::irgen::detail {
 namespace {
 
-// Times the operators of the body. Those inside regions count for the operator around them.
+// Times the operators of the body. Operators inside regions count for the operator that contains them.
 class HostProfiler final : public Interpreter::Observer {
  public:
   explicit HostProfiler(std::vector<OpProfile>& out) : out_(out) {}
@@ -29,7 +29,7 @@ class HostProfiler final : public Interpreter::Observer {
   Clock::time_point begin_;
 };
 
-// Statements in loops count together.
+// Statements in loops are counted together.
 class StageProfiler final : public program::StageObserver {
  public:
   explicit StageProfiler(std::vector<OpProfile>& out) : out_(out), begin_(out.size()) {}
@@ -197,7 +197,7 @@ class BoundPart final : public BoundRun {
   std::shared_ptr<BoundShape> shape_;
   ContextLease context_;
   program::RunWith with_;
-  std::vector<SettledCall> settled_;  // all there is to a run, or none
+  std::vector<SettledCall> settled_;  // the whole run, or empty
 };
 
 }  // namespace

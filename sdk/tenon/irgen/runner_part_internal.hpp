@@ -1,4 +1,4 @@
-// Inside of the room: the parts of a runner.
+// Inside the room: the parts of a runner.
 #pragma once
 #include <exception>
 #include <list>
@@ -17,13 +17,13 @@
 
 namespace tenon::irgen::detail {
 
-// What a run of a part has beside its inputs.
+// Resources of a run of a part, beside its inputs.
 struct PartRun {
   const RunMeans& means;
   SymbolValues& scalars;  // of the run so far
 };
 
-// `body`, a run, with what kernels and evaluators throw as errors.
+// Runs `body` and converts exceptions of kernels and evaluators to errors.
 template <class Body>
 Result<void> caught(const Body& body) {
   return tenon::caught(body, "an evaluator");
@@ -41,13 +41,13 @@ struct PartSource {
 class RunnerPart {
  public:
   virtual ~RunnerPart() = default;
-  // One datum for each input of the part. Outputs as GraphRunner::run_into has them.
+  // One datum per input of the part. Outputs as for GraphRunner::run_into.
   virtual Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) = 0;
   virtual size_t arena_bytes() const = 0;
   virtual size_t arena_lower_bound_bytes() const = 0;
-  // Of arena_bytes(): what may lie in the arena that a run brings.
+  // The part of arena_bytes() that may lie in the arena that a run brings.
   virtual size_t lendable_bytes() const { return 0; }
-  // And the rest. Of one moment: a run in another thread may make a program that needs more.
+  // The rest. A snapshot: a run in another thread may make a program that needs more.
   virtual size_t own_bytes() const { return arena_bytes(); }
   virtual const GraphProgram* program() const { return nullptr; }
   virtual std::vector<MemoryChart> memory_charts() const { return {}; }
@@ -56,7 +56,7 @@ class RunnerPart {
 // Steps of the interpreter.
 class HostPart final : public RunnerPart {
  public:
-  // `whole`: the part is all of the graph.
+  // `whole`: the part is the whole graph.
   static Result<std::unique_ptr<HostPart>> make(const GraphPart& part, const PartSource& from, bool whole);
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) override;
   size_t arena_bytes() const override { return interpreter_->arena_bytes(); }
@@ -72,8 +72,8 @@ class ProgramPart final : public RunnerPart {
   // `from` outlives the part.
   static Result<std::unique_ptr<ProgramPart>> make(GraphPart part, const PartSource& from, bool whole);
   Result<void> run(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with) override;
-  // The same, when a program is known to serve inputs of these types and extents; else none. Only of a part that is all
-  // of its graph: there extents of inputs say everything.
+  // The same, when a program is known to serve inputs of these types and extents; otherwise empty. Only for a part that
+  // is the whole graph: there the extents of inputs determine everything.
   std::optional<Result<void>> run_known(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                                         const RunMeans& means);
   // Null: no program is known to serve these inputs and outputs.
@@ -91,13 +91,13 @@ class ProgramPart final : public RunnerPart {
       : part_(std::move(part)), from_(from), whole_(whole) {}
   Result<void> run_bound(BoundShape& shape, std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                          const RunMeans& means);
-  // For extents at which options group operators that they leave alone where extents are symbols, as strips are.
+  // For extents at which options group operators that they do not group where extents are symbols, such as strips.
   std::optional<GraphProgram> special(const SymbolValues& scalars) const;
   bool fits(const BoundShape& shape, std::span<const Datum* const> inputs) const;
-  // Tells a context where inputs and outputs lie; outputs that are no places are made.
+  // Sets the addresses of inputs and outputs in a context; outputs that cannot be written in place are allocated.
   Result<void> set_buffers(const BoundShape& shape, ProgramContext& context, std::span<const Datum* const> inputs,
                            std::span<Datum* const> outputs) const;
-  // Extents that the program does not serve.
+  // For extents that the program does not serve.
   Result<void> run_on_host(std::span<const Datum* const> inputs, std::span<Datum* const> outputs, PartRun& with);
 
   GraphPart part_;
@@ -106,12 +106,12 @@ class ProgramPart final : public RunnerPart {
   std::optional<ProgramCache> cache_;
   std::shared_ptr<BoundShape> static_shape_;  // where no extent is a symbol
   std::mutex mutex_;
-  std::unique_ptr<HostPart> host_;  // once it was needed
+  std::unique_ptr<HostPart> host_;  // made on first use
 };
 
-// One operator whose kernel depends on the value of an operand: a runner of its own for each value, made in the first
-// run that has it. The most recent are kept. What they need is not known before, so that a run brings no memory for
-// them; what it brings for other parts they use where it is enough.
+// One operator whose kernel depends on the value of an operand. It has a separate runner for each value, made in the
+// first run that has the value; the most recent are cached. Their memory is not known in advance, so a run brings none
+// for them; they use what it brings for other parts where that is enough.
 class LatePart final : public RunnerPart {
  public:
   // `from` outlives the part.
@@ -128,10 +128,10 @@ class LatePart final : public RunnerPart {
     std::unique_ptr<Graph> graph;  // outlives the runner
     std::unique_ptr<GraphRunner> runner;
   };
-  // For a run that lends so many bytes. Waits while another thread makes one.
+  // For a run that lends `lent` bytes. Waits while another thread makes one.
   Result<std::shared_ptr<const Special>> special(const Tensor& value, size_t lent);
   Result<std::shared_ptr<const Special>> make(const Tensor& value) const;
-  // Beside what the last run has lent.
+  // Beyond what the last run has lent.
   size_t most(size_t (GraphRunner::*bytes)() const) const;
 
   const Op& op_;
@@ -142,7 +142,7 @@ class LatePart final : public RunnerPart {
   size_t last_lent_ = 0;                               // by the last run
 };
 
-// Adds the extents of `datum` that `type` has names for.
+// Adds the extents of `datum` for which `type` has names.
 void take_scalars(const Type& type, const Datum& datum, SymbolValues& scalars);
 
 }  // namespace tenon::irgen::detail

@@ -23,7 +23,7 @@ Result<void> check_shapes(const GraphPart& part, const GraphTypes& types, const 
       if (inferred[r] != planned)
         return error(Code::invalid_argument, "result ", r, " of ", op->describe(), " is planned as ", planned,
                      ", and its shape rule gives ", inferred[r]);
-      // A call whose result is empty is left out.
+      // A call whose result is empty is omitted.
       if (plans.at(op).form == OpForm::call && is_empty(planned) != is_empty(numbers.type_of(*op->result(0))))
         return error(Code::unsupported, "some results of ", op->describe(), " are empty, and others are not");
     }

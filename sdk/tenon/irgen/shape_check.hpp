@@ -1,7 +1,7 @@
-// Does a program of symbolic shapes say for some extents what the operators' shape rules say for them?
+// Checks whether a program with symbolic shapes agrees with the operators' shape rules for given extents.
 //
 // A rule that is asked with symbols must decide for all extents at once ("N against 5 is 5"); asked with numbers it may
-// refuse, or give another shape. Holding both together before a program is bound finds what runs must refuse.
+// refuse, or give another shape. Comparing both before a program is bound finds the runs that must be refused.
 #pragma once
 #include <tenon/irgen/from_graph.hpp>
 #include <tenon/support/export.hpp>

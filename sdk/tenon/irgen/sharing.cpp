@@ -11,7 +11,7 @@ bool is_one(const Dim& dim) { return dim.is_static() && dim.value() == 1; }
 
 }  // namespace
 
-// Below the first dim that is cut, all must be whole; above it, there is one index each.
+// Below the first dim that is cut, all dims must be whole; above it, each must have one index.
 std::optional<Expr> dense_offset(const Shape& whole, const std::vector<Expr>& begin, const Shape& box) {
   Expr offset = 0, stride = 1;
   bool cut = false;
@@ -54,8 +54,9 @@ std::vector<Expr> Lowering::begin_of(const OpPlan& concat, size_t rank, size_t i
   return begin;
 }
 
-// `part` is the box of `whole` that begins at `begin`: made in its memory, for good, where all of its own storage is
-// it, and the peak does not grow. One that is used as a whole elsewhere, as an output is, is copied at once.
+// `part` is the box of `whole` that begins at `begin`. It is placed in the memory of `whole` permanently where it
+// covers all of its own storage and the peak does not grow. A part that is used as a whole elsewhere, as an output is,
+// is copied at once.
 void Lowering::share_part(const Value& part, const Value& whole, const std::vector<Expr>& begin, LiveBytes& live) {
   const Type& type = types_.type_of(part);
   const StorageId own = places_.root_of(part);
@@ -97,8 +98,8 @@ bool Lowering::may_write_in_place(const Node& node, size_t position, const Value
   if (storage.kind != Storage::Kind::local || storage.last != position || !places_.covers_root(operand)) return false;
   const Type &from = types_.type_of(operand), &to = types_.type_of(result);
   if (from.element().bits() != to.element().bits() || from.shape() != to.shape()) return false;
-  // Another operand in the same memory must be read element for element as well. No other may lie where the result
-  // goes, and no other result in the operand's place.
+  // Another operand in the same memory must be read element for element as well. No other operand may be in the
+  // result's place, and no other result in the operand's.
   const StorageId target = places_.root_of(result);
   for (const NodeValue& other : node.operands) {
     const StorageId root = places_.root_of(other.storage);

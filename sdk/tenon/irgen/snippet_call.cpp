@@ -9,19 +9,18 @@ namespace tenon::irgen {
 namespace detail {
 namespace {
 
-// Less work than this is not worth waking a thread for: a call of two such pieces takes as long on two threads, one of
-// which sleeps, as on one (30 us).
+// Work below this is not worth waking a thread: a call of two such pieces takes as long on two threads, one of which
+// sleeps, as on one (30 us).
 constexpr double kCyclesToWake = 40000;
-// Less than this (.7 us) is not worth sharing with a thread that is awake, which takes .3 to .5 us.
+// Work below this (.7 us) is not worth sharing with a spinning thread, which takes .3 to .5 us.
 constexpr double kCyclesForThread = 2500;
-// What is predicted counts operations one by one, of which half overlap at best. What kernels read and write comes from
-// L2.
+// The prediction counts operations one by one, of which half overlap at best. Reads and writes of kernels come from L2.
 constexpr double kOperationsAtOnce = 2, kBytesOfCycle = 32;
-// Threads are seldom equally fast: who is done takes another piece, where pieces are worth it.
+// Threads are seldom equally fast: one that has finished takes another piece, where pieces are worth it.
 constexpr int64_t kPiecesOfThread = 4;
-// A row of so many vectors hides what comes before and after its loop; one of fewer is worth being joined.
+// A row of this many vectors hides the overhead around its loop; one with fewer is worth joining.
 constexpr int64_t kVectorsOfRow = 16, kVectorsOfShortRow = 8;
-// Where so many short rows are, these are cut for threads, and none of them is.
+// With this many short rows, the rows are divided among threads, and no row is cut.
 constexpr double kRowsToCut = 256;
 
 const snippet::BodyPort& port_of(const snippet::Body& body, size_t i) {
@@ -33,7 +32,7 @@ snippet::DimSet varies(const snippet::Body& body, size_t port) {
 size_t ports_of(const snippet::Body& body) { return body.inputs.size() + body.outputs.size(); }
 int64_t element_bytes(const snippet::Body& body, size_t port) { return port_of(body, port).element.bits() / 8; }
 
-// Do outputs, by port and moved by `begin_bytes`, lie on no input? Inputs that are repeated lie elsewhere.
+// Whether outputs, by port and offset by `begin_bytes`, overlap no input. Inputs that are repeated are elsewhere.
 bool apart(std::span<std::byte* const> addresses, std::span<const int64_t> begin_bytes, size_t inputs) {
   for (size_t j = inputs; j < addresses.size(); ++j)
     for (size_t i = 0; i < inputs; ++i)
@@ -41,8 +40,8 @@ bool apart(std::span<std::byte* const> addresses, std::span<const int64_t> begin
   return true;
 }
 
-// Do outputs lie as non-temporal stores want it: at whole lines, or where rows may begin anywhere, their elements
-// alike modulo `lanes`?
+// Whether outputs have the alignment that non-temporal stores need: whole lines, or where rows may begin anywhere,
+// elements that are congruent modulo `lanes`.
 bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, std::span<const int64_t> begin_bytes,
              int64_t lanes) {
   std::optional<uintptr_t> first;
@@ -56,7 +55,7 @@ bool aligned(const snippet::Body& body, std::span<std::byte* const> addresses, s
   return true;
 }
 
-// What a call with these extents takes. None is 0, as of a fold of nothing.
+// The work of a call with these extents. It may be 0, as for a fold of nothing.
 struct Cycles {
   double predicted = 0;  // operations one by one
   double least = 0;
@@ -77,21 +76,21 @@ Cycles cycles_of(const snippet::Body& body, const Dims& extents, double cycles_p
   return cycles;
 }
 
-// Of `cycles` for a thread: several where they are work enough for it to matter who is done first.
+// Pieces for work of `cycles` per thread: several where they are large enough for load balancing to matter.
 int64_t pieces_of_thread(double cycles) {
   constexpr double kCyclesOfPiece = kCyclesToWake / kPiecesOfThread;
   return static_cast<int64_t>(std::clamp<double>(cycles / kCyclesOfPiece, 1, kPiecesOfThread));
 }
 
-// Do the rows of all outputs begin at whole lines, if the first do?
+// Whether the rows of all outputs begin at whole lines, if the first rows do.
 bool begin_at_lines(const snippet::Body& body, const snippet::CallPlan& plan) {
   for (size_t i = body.inputs.size(); i < ports_of(body); ++i)
     if (!plan.rows_aligned(i, kAlignBytes)) return false;
   return true;
 }
 
-// Do the rows of all outputs begin as non-temporal stores want it, as the form walks them, and do the blocks lie
-// near that it goes over?
+// Whether the rows of all outputs have the alignment that non-temporal stores need, as traversed by the form, and
+// whether its blocks are in a near cache.
 Result<bool> serves_non_temporal(const snippet::Body& body, const SnippetForm& form, const Dims& extents) {
   TENON_TRY(plan, snippet::CallPlan::make_for_extents(body, form.kernel, extents));
   if (form.kernel.blocks.inside && !plan.blocks_are_near()) return false;
@@ -100,7 +99,7 @@ Result<bool> serves_non_temporal(const snippet::Body& body, const SnippetForm& f
   return form.any_rows || form.whole_items || begin_at_lines(body, plan);
 }
 
-// Forms for a call: by its size, and where addresses allow it by the aligned rows of its outputs.
+// Forms for a call: by its size, and where addresses allow it by the alignment of its outputs' rows.
 struct Choice {
   const SnippetForm* near = nullptr;
   const SnippetForm* non_temporal = nullptr;  // null: none
@@ -136,7 +135,7 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
     if (!form->non_temporal) {
       choice.near = form;
     } else if (!options.read_again || written >= calls.least_bytes) {
-      // Rows that begin at whole lines want no heads.
+      // Rows that begin at whole lines need no heads.
       if (form->any_rows && choice.non_temporal && !choice.non_temporal->any_rows) continue;
       TENON_TRY(serves, serves_non_temporal(code.body, *form, extents));
       if (serves) choice.non_temporal = form;
@@ -148,7 +147,7 @@ Result<Choice> choose_forms(const SnippetCode& code, const CallOptions& options,
 }  // namespace
 
 std::optional<FoldCut> fold_cut_for(const SnippetCode& code, const Dims& extents, int threads) {
-  // Each stage is a loop that threads share; one that stores what the folds are of makes that again.
+  // Each stage is a loop that threads share; a stage that stores the folded values recomputes them.
   constexpr double kCyclesToCut = 8 * kCyclesForThread, kCyclesToMakeAgain = 16 * kCyclesForThread;
   constexpr int64_t kMostParts = 64, kLeastRows = 8;
   const snippet::Body& body = code.body;
@@ -159,7 +158,7 @@ std::optional<FoldCut> fold_cut_for(const SnippetCode& code, const Dims& extents
   snippet::DimSet of_all = ~folded, of_any = 0;
   for (size_t j = body.inputs.size(); j < ports_of(body); ++j) of_all &= varies(body, j), of_any |= varies(body, j);
   if (cycles.least < ((of_any & folded) == 0 ? kCyclesToCut : kCyclesToMakeAgain)) return std::nullopt;
-  double kept = 1;  // pieces that need no cut through a fold
+  double kept = 1;  // pieces without a cut through a fold
   for (size_t d = 0; d < extents.size(); ++d)
     if ((of_all >> d & 1) != 0)
       kept *= static_cast<double>(std::max<int64_t>(is_last(d) ? extents[d] / snippet::kLineElements : extents[d], 1));
@@ -234,7 +233,7 @@ Result<std::unique_ptr<SnippetCall::FormCall>> SnippetCall::plan_form(const Snip
   call.sequences = std::min(call.chunks, pieces);
   const double to_wake = kCyclesToWake * static_cast<double>(call.sequences) / cycles.predicted;
   call.sequences_to_wake = std::min(call.sequences, static_cast<int64_t>(to_wake) + 1);
-  // What different threads write lies on different lines.
+  // Data that different threads write is on different lines.
   const auto whole_lines = [](size_t bytes) { return (bytes + kAlignBytes - 1) / kAlignBytes * kAlignBytes; };
   const size_t scratch_stride = whole_lines(plan.scratch_bytes());
   TENON_TRY(scratch, allocate_aligned(scratch_stride * static_cast<size_t>(call.sequences)));
@@ -271,7 +270,7 @@ Result<void> SnippetCall::add_joined(const SnippetCode& code, const Dims& extent
   main[last] = length * join.rows;
   TENON_OK(add_piece(code, main, skipped, options));
   if (left == 0) return {};
-  // Of a space of two dims.
+  // For a space of two dims.
   for (size_t i = 0; i < ports; ++i)
     if (!join.repeated[i] && varies(code.body, i) != 0)
       skipped[i] = (rows - left) * length * element_bytes(code.body, i);

@@ -1,10 +1,10 @@
 // One call of a snippet's code, planned for the extents of its ports: pieces of work, their params, and memory that
 // they need beside the ports.
 //
-// Short rows. Where the innermost dim is shorter than a few vectors, and what does not vary along the dim before it
-// varies along the innermost alone (a scale for each of three interleaved channels), several rows are walked as one:
-// such ports are repeated in a buffer, so many times that a row is worth a loop. What rows are left over is a piece of
-// its own.
+// Short rows. Several rows are processed as one where the innermost dim is shorter than a few vectors, and where each
+// port that does not vary along the dim before it varies along the innermost dim alone (a scale for each of three
+// interleaved channels). Such ports are repeated in a buffer, often enough that a joined row is worth a loop. The
+// remaining rows are a piece of their own.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace tenon::irgen::detail {
 
-// How many rows become one; none: the space is walked as it is.
+// How many rows become one; none: the space is processed as it is.
 struct RowJoin {
   int64_t rows = 0;
   std::vector<char> repeated;  // by port: its one row is repeated
@@ -30,32 +30,32 @@ std::optional<RowJoin> join_rows(const snippet::Body& body, const Dims& extents,
 
 struct CallOptions {
   int threads = 1;
-  bool read_again = false;  // results are, by kernels that follow
-  int64_t fold_parts = 0;   // of a body of which a dim is parted
+  bool read_again = false;  // results are read again, by kernels that follow
+  int64_t fold_parts = 0;   // of a body one of whose dims is cut into parts
 };
 
-// Where a call of few results is cut so that threads share its folds: dim `dim`, in `parts` parts, which depend on
-// extents alone. None: what is kept is enough for all threads, nearly, or there is too little work.
+// How a call of few results is cut so that threads share its folds: dim `dim`, in `parts` parts, which depend only on
+// extents. Empty: there are enough results for nearly all threads, or there is too little work.
 struct FoldCut {
   size_t dim = 0;
   int64_t parts = 0;
 };
 std::optional<FoldCut> fold_cut_for(const SnippetCode& code, const Dims& extents, int threads);
 
-// Used by one thread at a time; its pieces by several. prepare() takes heap memory, and makes forms that no call has
-// wanted before; run() does neither.
+// Used by one thread at a time; its pieces by several. prepare() allocates heap memory, and compiles forms that no call
+// has needed before; run() does neither.
 class SnippetCall {
  public:
-  // `extents` of the body's dims. An error leaves a call of nothing.
+  // `extents` of the body's dims. After an error the call does nothing.
   Result<void> prepare(const SnippetCode& code, Dims extents, const CallOptions& options);
   // `addresses` of inputs, then outputs, with the shapes that it was prepared for.
   void run(const SnippetCode& code, std::span<std::byte* const> addresses, ParallelFor& pool);
-  // Adds what run() does with these addresses, until the next call of this one; false, and nothing, when there is more
-  // to it than running code once for each piece.
+  // Appends what run() does with these addresses, valid until the next call of this object; false, and nothing, when
+  // that is more than running code once for each piece.
   bool settle(const SnippetCode& code, std::span<std::byte* const> addresses, std::vector<SettledCall>& calls);
 
  private:
-  // A word of a chunk that changes from call to call: so many bytes behind the begin of a port.
+  // A word of a chunk that changes from call to call: an offset in bytes from the beginning of a port.
   struct Pointer {
     uint32_t word = 0, port = 0;
     int64_t offset_bytes = 0;
@@ -67,10 +67,10 @@ class SnippetCall {
     FormCall& operator=(const FormCall&) = delete;
 
     void (*run)(const int64_t* params) = nullptr;
-    int64_t head_lanes = 0;  // where rows may begin anywhere: outputs lie alike modulo so many elements; else 0
-    // Chunks of one sequence run one after the other, with the same scratch memory.
+    int64_t head_lanes = 0;  // where rows may begin anywhere: outputs are congruent modulo this many elements; else 0
+    // Chunks of one sequence run in order, with the same scratch memory.
     int64_t chunks = 0, sequences = 0;
-    int64_t sequences_to_wake = 1;  // so many are worth waking a thread for
+    int64_t sequences_to_wake = 1;  // this many are worth waking a thread for
     int64_t first_of(int64_t sequence) const { return chunks * sequence / sequences; }
     size_t bytes_of_words = 0, pointers_of_chunk = 0;
     AlignedBytes words;  // of all chunks
@@ -79,15 +79,15 @@ class SnippetCall {
     }
     std::vector<Pointer> pointers;  // of all chunks
     AlignedBytes scratch;           // of all sequences
-    // What its threads are told, of each run anew only where that has other addresses: a line that the caller has just
-    // written takes another core .2 us, and loops that are shared take one.
+    // The addresses that the threads read, updated by a run only where its addresses differ: a line that the caller has
+    // just written takes another core .2 us to fetch, and loops that are shared take one.
     std::byte* const* addresses = nullptr;
     std::function<void(int64_t, int64_t)> sequences_body;
     void run_sequences(int64_t begin, int64_t end);
   };
   struct Piece {
-    std::vector<int64_t> begin_bytes;  // by port: where its first element of the piece lies
-    // Where addresses are as it wants them, `non_temporal`, if there is one; else `near`.
+    std::vector<int64_t> begin_bytes;  // by port: offset of the piece's first element
+    // Where addresses have the alignment that it needs, `non_temporal`, if there is one; else `near`.
     std::unique_ptr<FormCall> near, non_temporal;
   };
   struct Repeat {
@@ -103,7 +103,7 @@ class SnippetCall {
   Result<void> add_joined(const SnippetCode& code, const Dims& extents, const RowJoin& join,
                           const CallOptions& options);
   Result<void> add_repeats(const SnippetCode& code, const RowJoin& join, int64_t length);
-  // Where a port that is repeated lies instead; null: it is not.
+  // The repeated copy of a port; null: it is not repeated.
   std::byte* repeated(size_t port) const;
   static FormCall& form_for(const SnippetCode& code, std::span<std::byte* const> addresses, Piece& piece);
   // The chunk's words, with these addresses.

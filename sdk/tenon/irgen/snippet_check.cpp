@@ -38,7 +38,7 @@ std::string number(ElementType element, uint64_t bits) {
   return str(static_cast<int64_t>(bits << unused) >> unused);
 }
 
-// The operator of the graph that an output comes from.
+// The operator of the graph that computes an output.
 std::string maker_of(const snippet::Body& body, size_t output) {
   for (const snippet::BodyNode& node : body.nodes)
     if (node.result == body.outputs[output].value) return node.label;

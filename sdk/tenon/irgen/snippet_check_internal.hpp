@@ -1,5 +1,5 @@
-// Inside of the room: the self-check of snippets. What a kernel's code made is held against the reference on the same
-// operands, and both against what the body allows (snippet/body/body_bounds.hpp).
+// Inside the room: the self-check of snippets. The results of a kernel's code are compared with those of the
+// reference on the same operands, and both with what the body allows (snippet/body/body_bounds.hpp).
 #pragma once
 #include <memory>
 #include <span>
@@ -11,15 +11,15 @@
 
 namespace tenon::irgen::detail {
 
-// Immutable; any thread.
+// Immutable; thread-safe.
 class SnippetCheck {
  public:
-  // `compiler` made the code that is checked; `ports` say how it is called.
+  // `compiler` made the code that is checked; `ports` states how it is called.
   static Result<std::shared_ptr<const SnippetCheck>> make(const KernelRequest& request, const SnippetPorts& ports,
                                                           std::shared_ptr<const SnippetCompiler> compiler);
-  // After `code` ran on these operands of a call; inputs as they were. Code::internal, naming kernel, output, index,
-  // the values and the operator, at the first element that is neither the reference's nor within the bounds, or where
-  // the reference made what the body cannot mean.
+  // Called after `code` ran on these operands of a call, with unchanged inputs. Code::internal, naming kernel, output,
+  // index, the values and the operator, at the first element that is neither the reference's nor within the bounds, or
+  // where the result of the reference contradicts the body.
   Result<void> check(const SnippetCode& code, std::span<const program::BufferView> operands) const;
 
  private:

@@ -30,7 +30,7 @@ KernelInfo kernel_info_of(const Op& subgraph, const TargetDescription& target) {
   info.parameters = statistics.parameters;
   info.results = statistics.results;
   info.constants = statistics.constants;
-  // Symbols: not told.
+  // Symbols: not known.
   if (statistics.bytes_unfused.is_constant())
     info.bytes_unfused = static_cast<double>(statistics.bytes_unfused.constant());
   if (statistics.bytes_fused.is_constant()) info.bytes_fused = static_cast<double>(statistics.bytes_fused.constant());

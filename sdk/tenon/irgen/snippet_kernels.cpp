@@ -15,11 +15,11 @@ namespace {
 using program::BufferView;
 using program::CallContext;
 
-// What all calls of a kernel share.
+// Shared by all calls of a kernel.
 struct SnippetWork {
   std::shared_ptr<const SnippetCode> code;
   std::vector<size_t> operands;                              // of a call: those of inputs, then outputs
-  bool read_again = false;                                   // its results are
+  bool read_again = false;                                   // of its results
   std::unique_ptr<detail::StagesOnDemand> stages = nullptr;  // null: folds are never cut
 };
 
@@ -51,7 +51,7 @@ class SnippetState final : public program::KernelState, public program::Settling
     const int threads = context.pool().threads();
     if (threads_ != threads || !has_seen(context)) [[unlikely]]
       TENON_OK(prepare(context, threads));
-    // Written where they change alone: another core that reads a line that was just written waits .2 us.
+    // Written only where they change: another core that reads a line that was just written waits .2 us.
     for (size_t i = 0; i < addresses_.size(); ++i)
       if (std::byte* const base = context.operands[work_->operands[i]].base; addresses_[i] != base)
         addresses_[i] = base;
@@ -91,14 +91,14 @@ class SnippetState final : public program::KernelState, public program::Settling
 
   std::shared_ptr<const SnippetWork> work_;
   int threads_ = 0;               // 0: not prepared
-  std::vector<int64_t> extents_;  // of all operands, that it is prepared for; ranks never change
+  std::vector<int64_t> extents_;  // of all operands, for which it is prepared; ranks never change
   std::vector<std::byte*> addresses_;
   detail::SnippetCall call_;
-  std::optional<detail::StagedCall> staged_;  // instead, where folds are cut
+  std::optional<detail::StagedCall> staged_;  // used instead, where folds are cut
 };
 
-// A result may lie on an operand that it is read with, element for element. Of values that vary over less than the
-// whole space none may: they are computed once, before the loops over the rest, which read the operand again.
+// A result may share the memory of an operand that is read at the same index. Values that vary over less than the whole
+// space may not: they are computed once, before the loops over the rest, which read the operand again.
 std::vector<InPlace> in_place(const snippet::Body& body, const std::vector<size_t>& operands) {
   std::vector<InPlace> pairs;
   if (body.reduces()) return pairs;
@@ -109,7 +109,7 @@ std::vector<InPlace> in_place(const snippet::Body& body, const std::vector<size_
     };
     return a.element.bits() == b.element.bits() && varies(a) == space && varies(b) == space;
   };
-  // Nor on a tensor that is also read in parts, nor one that is written as a part.
+  // Nor may a result share a tensor that is also read in parts, or one that is written as a part.
   const auto in_parts = [&](size_t operand) {
     for (size_t i = 0; i < body.inputs.size(); ++i)
       if (operands[i] == operand && !body.inputs[i].cuts.empty()) return true;
@@ -122,7 +122,7 @@ std::vector<InPlace> in_place(const snippet::Body& body, const std::vector<size_
   return pairs;
 }
 
-// By another operator, rather than by whoever runs the graph.
+// By another operator, rather than by the caller of the graph.
 bool is_read_again(const Op& op) {
   for (size_t i = 0; i < op.result_count(); ++i)
     for (const Use* use : op.result(i)->uses())
@@ -180,7 +180,7 @@ SnippetPorts snippet_ports(const KernelRequest& request, const snippet::Body& bo
 
 namespace {
 
-// Types that a request states.
+// The types that a request states.
 class RequestTypes final : public TypeSource {
  public:
   explicit RequestTypes(const KernelRequest& request) {
@@ -201,7 +201,7 @@ bool has_types_of_graph(const KernelRequest& request) {
   return true;
 }
 
-// `kernel`, whose results are checked after each call.
+// `kernel`, with its results checked after each call.
 program::KernelHandle checked(const program::KernelHandle& kernel, std::shared_ptr<const SnippetCode> code,
                               std::shared_ptr<const detail::SnippetCheck> check) {
   auto made = std::make_shared<program::Kernel>(*kernel);
@@ -213,7 +213,7 @@ program::KernelHandle checked(const program::KernelHandle& kernel, std::shared_p
   return made;
 }
 
-// Dims that are cut, as far as strides tell: those within one of several indices.
+// Dims that are cut, as far as strides are concerned: those inside one with several indices.
 Result<snippet::ResultCuts> result_cuts(const KernelRequest& request) {
   snippet::ResultCuts cuts(request.result_wholes.size());
   for (size_t r = 0; r < cuts.size(); ++r) {

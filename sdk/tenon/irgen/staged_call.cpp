@@ -59,7 +59,7 @@ Result<void> StagedCall::prepare(std::shared_ptr<const StagedCode> code, const D
     Stage& made = stages_.emplace_back();
     for (const snippet::FoldStage::Port& port : stage.ports)
       made.addresses.push_back(port.in_memory ? memory_.get() + begins[port.index] : nullptr);
-    // What a stage makes, the next ones read.
+    // The results of a stage are read by the next ones.
     const bool of_parts = stage.kind == snippet::FoldStage::Kind::parts;
     const CallOptions own{.threads = options.threads,
                           .read_again = options.read_again || s + 1 < stages.size(),

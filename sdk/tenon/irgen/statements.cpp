@@ -8,10 +8,10 @@
 namespace tenon::irgen::detail {
 namespace {
 
-// Views stand in one another around a call: fewer than program::kMaxDepth.
+// Most nested views around a call: fewer than program::kMaxDepth.
 constexpr size_t kMostViews = 256;
 
-// As far apart as in a dense tensor of the shape `within`.
+// Sets the strides of a dense tensor of the shape `within`.
 void set_strides(std::vector<program::Dim>& dims, const Shape& within, ElementType element) {
   Expr stride = element.bits() / 8;
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -171,7 +171,7 @@ Statement StatementMaker::copy(Region to, Region from, std::vector<Expr> map, st
   return copy;
 }
 
-// Results that do not lie in the operand's memory.
+// Results that are not in the operand's memory.
 Statement StatementMaker::crop(const Node& node) {
   Block block;
   const Value& operand = *node.operands[0].value;
@@ -188,7 +188,7 @@ Statement StatementMaker::crop(const Node& node) {
   return block;
 }
 
-// Operands that are not made where the result has them.
+// Operands that were not computed in their place in the result.
 Statement StatementMaker::concat(const Node& node) {
   Block block;
   const Value& result = *node.results[0].value;
@@ -234,7 +234,7 @@ Statement StatementMaker::expand(const Node& node) {
               stage_of_op(*node.op));
 }
 
-// An output whose bytes lie elsewhere.
+// An output whose bytes are elsewhere.
 Statement StatementMaker::output(const Node& node) {
   const BufferId to = lowering_.made_.outputs[node.output];
   std::vector<Expr> map;

@@ -1,4 +1,4 @@
-// Inside of the room: the statement of a node.
+// Inside the room: the statement of a node.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -10,14 +10,14 @@
 
 namespace tenon::irgen::detail {
 
-// Makes statements over the buffers that places have. A value that is not all of its buffer is seen through a view
-// around the statement; the view's buffer is the same in all statements.
+// Makes statements over the buffers of places. A value that does not cover its buffer is accessed through a view around
+// the statement; all statements share the view's buffer.
 class StatementMaker final : public GroupContext {
  public:
   explicit StatementMaker(Lowering& lowering);
-  // The empty statement where nothing is left to be done.
+  // The empty statement where nothing remains to be done.
   Result<program::Statement> make(const Node& node);
-  // Locals of the node alone: workspaces.
+  // Locals used by the node alone: workspaces.
   const std::vector<program::BufferId>& workspaces() const { return workspaces_; }
 
   program::Program& program() override { return lowering_.made_.program; }
@@ -37,7 +37,7 @@ class StatementMaker final : public GroupContext {
   };
 
   program::Statement call(const Node& node);
-  // The buffer of an operand or result of a call: a copy of it, made in `copies`, where views stand too deep.
+  // The buffer of an operand or result of a call, or a copy of it, made in `copies`, where views are nested too deeply.
   program::BufferId near_buffer_of(const Value& value, program::Access access, std::string_view stage,
                                    program::Block& copies);
   program::Statement crop(const Node& node);
@@ -46,7 +46,7 @@ class StatementMaker final : public GroupContext {
   program::Statement expand(const Node& node);
   program::Statement output(const Node& node);
   program::Statement within_views(program::Statement inner);
-  // What `make` makes, with the views that it uses, and no others, around it.
+  // The statement that `make` makes, inside exactly the views that it uses.
   template <class Make>
   program::Statement with_own_views(Make make);
   // The map is by dims of the program.
@@ -57,7 +57,7 @@ class StatementMaker final : public GroupContext {
   program::BufferId add_local(std::string_view name, ElementType element, std::vector<program::Dim> dims);
 
   Lowering& lowering_;
-  std::vector<std::string> indices_;  // names of copies' indices
+  std::vector<std::string> indices_;  // names of the copies' indices
   std::unordered_map<std::pair<const Value*, StorageId>, Alias, HashOfPlace> aliases_;
   std::vector<std::pair<program::BufferId, const Alias*>> used_;  // by the statement that is being made; ascending
   std::vector<program::BufferId> workspaces_;

@@ -10,7 +10,7 @@
 
 namespace tenon::irgen {
 
-// What a chain calls, and how.
+// The kernels of a chain's calls.
 class ChainKernels {
  public:
   ChainShape shape;
@@ -25,12 +25,12 @@ namespace {
 
 using program::Statement;
 
-// Statements of a chain's program in the program around it.
+// Inserts the statements of a chain's program into another program.
 class Splicer {
  public:
   Splicer(GroupContext& context, const ChainKernels& kernels) : context_(context), kernels_(kernels) {}
 
-  // `outer`: the buffers that the chain's declared ones are.
+  // `outer`: the buffers that correspond to the chain's declared ones.
   Statement run(const program::Program& chain, const std::map<program::BufferId, program::BufferId>& outer) {
     ids_ = outer;
     for (program::BufferId id = 0; id < static_cast<program::BufferId>(chain.buffers.size()); ++id)
@@ -45,10 +45,10 @@ class Splicer {
 
  private:
   Statement spliced(const Statement& s) {
-    // What inputs and outputs must be is known of the buffers around.
+    // The outer program checks its inputs and outputs.
     if (s.empty() || s.as<program::Check>()) return {};
     Statement out = program::with_children(s, [this](const Statement& child) { return spliced(child); });
-    // A block may have become the one statement that is left of it.
+    // A block may have become the single statement that remains.
     if (out.empty() || s.as<program::Block>()) return out;
     out = program::with_buffers(out, [this](program::BufferId id) { return ids_.at(id); });
     const auto* call = out.as<program::Call>();
@@ -74,7 +74,7 @@ program::KernelHandle handle_of(const ChainOp& op, const std::shared_ptr<const S
   return kernel;
 }
 
-// For a buffer that is made when others have got their names.
+// For a buffer that is created when others have been named.
 std::string name_within(GroupContext& context, const std::string& wanted, std::set<std::string>& taken) {
   std::string name = context.fresh_name(wanted);
   for (int i = 2; !taken.insert(name).second; ++i) name = context.fresh_name(str(wanted, "_strip", i));

@@ -8,7 +8,7 @@ namespace tenon::irgen {
 
 namespace {
 
-// A kernel on crops: views, a look-up, and what the kernel itself takes before its first element.
+// Overhead of a kernel call on crops: views, a look-up, and the kernel's own startup time.
 constexpr double kSecondsPerCall = 1e-6;
 
 double rounded(double value, double digits) {

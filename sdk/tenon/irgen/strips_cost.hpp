@@ -1,13 +1,11 @@
-// What chains cost, whole and in strips: the model that decides whether strips pay.
+// The cost of chains, whole and in strips: the model that decides whether strips pay.
 //
 //   whole:   every operator streams its operands and its result through the smallest memory that holds them together
-//   strips:  what the chain takes from outside and gives to it is streamed once, through the memory that holds all of
-//   that;
-//            what is handed on within, weights from the second strip on, and repacking move in the memory that holds
-//            one strip's windows
+//   strips:  inputs and result of the chain are streamed once, through the memory that holds all of them; values
+//            within, weights from the second strip on, and repacking move in the memory that holds one strip's windows
 //   both:    + calls * seconds per call
-// Arithmetic is the same on both sides, since windows that slide compute nothing twice; but it hides what moves
-// meanwhile: the time of an operator is the longer one of both, as is the time of all that goes on within a chain.
+// Arithmetic is the same on both sides, since sliding windows compute nothing twice; but it hides transfers: the time
+// of an operator is the larger of its arithmetic and its transfers, and so is the time of everything within a chain.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -21,23 +19,23 @@ namespace tenon::irgen {
 
 using program::CostModel;
 
-// The memories of a target, as CostModel::of has them. Where its description states fewer than two, the machine's
-// caches are left to it: the model of a usual host.
+// The memories of a target, as given by CostModel::of. Where its description states fewer than two (the caches are left
+// to the machine), the model of a usual host.
 TENON_API CostModel strip_model(const TargetDescription& target);
 // That of a usual host.
 TENON_API CostModel strip_model();
 
-// Of one way to run a chain.
+// Cost of one way to run a chain.
 struct StripCost {
   double seconds = 0;
-  std::vector<double> moved_bytes;  // by memory of the model: what streams through it
-  int64_t peak_bytes = 0;           // of values that are made and used within
+  std::vector<double> moved_bytes;  // by memory of the model: bytes streamed through it
+  int64_t peak_bytes = 0;           // of values that are defined and used within
 
   StripCost() = default;
   explicit StripCost(const CostModel& model) : moved_bytes(model.memories.size(), 0.0) {}
-  // `bytes` move while `working_set` bytes are in use.
+  // `bytes` move while the working set is `working_set` bytes.
   TENON_API void move(const CostModel& model, double bytes, double working_set);
-  // The same, beside arithmetic that takes so long.
+  // The same, overlapped with arithmetic of this duration.
   TENON_API void move_and_compute(const CostModel& model, double bytes, double working_set, double arithmetic_seconds);
 };
 

@@ -136,7 +136,7 @@ Result<ChainTrace> trace_chain(const Chain& chain, const ChainShape& shape, int6
     return names.try_emplace(&value, str("v", names.size())).first->second;
   };
   TENON_TRY(made, chain_program(chain, shape, name_of, recorders, workers));
-  // Nothing touches the elements: all of them may be one.
+  // No elements are accessed: all of them may share one.
   std::byte element[64];
   program::Arguments arguments;
   for (const program::Buffer& buffer : made.buffers) {

@@ -1,4 +1,4 @@
-// Inside of the room: a chain as a pipeline, and the pipeline as a program.
+// Inside the room: a chain as a pipeline, and the pipeline as a program.
 #pragma once
 #include <functional>
 #include <map>
@@ -15,22 +15,22 @@ namespace tenon::irgen {
 struct ChainShape {
   std::map<const Value*, Type> types;       // of all values, static
   std::vector<const Value*> inputs;         // values from outside, each once
-  std::vector<std::vector<size_t>> passed;  // by operator: its operands that are there
+  std::vector<std::vector<size_t>> passed;  // by operator: its present operands
   static ChainShape of(const Chain& chain, const TypeSource& types);
   Dims dims_of(const Value& value) const { return *types.at(&value).shape().static_dims(); }
 };
 
 using NameOf = std::function<std::string(const Value&)>;
 
-// The program of the chain: its declared buffers are the inputs, then the last result, all named by `names`, with
+// The program of the chain. Its declared buffers are the inputs, then the last result, all named by `names`, with
 // reversed dims and minima 0. Stage i calls kernels[i].
 Result<program::Program> chain_program(const Chain& chain, const ChainShape& shape, const NameOf& names,
                                        const std::vector<program::KernelHandle>& kernels, int64_t workers);
 
-// What a run of the chain will call, found by a run without data.
+// The calls of a run of the chain, recorded by a run without data.
 struct ChainTrace {
   std::vector<std::vector<StageCall>> calls;  // by operator, each box once
-  int64_t peak_bytes = 0;                     // of values made within
+  int64_t peak_bytes = 0;                     // of values defined within
 };
 Result<ChainTrace> trace_chain(const Chain& chain, const ChainShape& shape, int64_t workers);
 

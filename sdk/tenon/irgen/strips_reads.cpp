@@ -13,7 +13,7 @@ namespace {
 
 StripWindow whole(int64_t extent) { return {Expr(0), Expr(extent - 1), -1, 0, static_cast<double>(extent)}; }
 
-// Of one operator: asks the rule and reads its answer.
+// For one operator: evaluates the bounds rule and interprets its result.
 class Asker {
  public:
   Asker(const Op& op, size_t result, const std::vector<int>& dims, const TypeSource& types)
@@ -70,7 +70,7 @@ class Asker {
     return windows;
   }
 
-  // Whole unless one loop moves both of its ends, and only ever forward.
+  // The whole dim unless one loop moves both of its ends, and never backwards.
   StripWindow window(const DimBounds& bounds, int64_t extent) const {
     StripWindow w{simplify(bounds.min, range_), simplify(bounds.max, range_), -1, 0, 0};
     for (size_t l = 0; l < moved_.size(); ++l) {

@@ -15,7 +15,7 @@ namespace {
 using program::BufferView;
 using program::DimView;
 
-constexpr size_t kMostOperands = 12;  // of a kernel, with its results and workspace
+constexpr size_t kMostOperands = 12;  // of a kernel, including results and workspace
 constexpr size_t kMostRank = 8;
 
 int64_t aligned(int64_t bytes) {
@@ -40,8 +40,8 @@ bool same_tensors(const std::map<size_t, Tensor>& a, const std::map<size_t, Tens
       a, b, [](const auto& x, const auto& y) { return x.first == y.first && x.second.identical(y.second); });
 }
 
-// Is a box of these extents a stretch of memory, wherever it begins? Only of values that lie outside of the chain:
-// windows may be rings.
+// Whether a box of these extents is contiguous in memory, wherever it begins. Only for values outside of the chain:
+// windows may be ring buffers.
 bool lies_dense(const Value& value, const Dims& extents, const StageSource& from) {
   if (std::ranges::find(from.outside, &value) == from.outside.end()) return false;
   const Dims whole = *from.types.type_of(value).shape().static_dims();
@@ -51,7 +51,7 @@ bool lies_dense(const Value& value, const Dims& extents, const StageSource& from
                                            whole.begin() + static_cast<int64_t>(d) + 1);
 }
 
-// A copy of all of a buffer of that rank, index by index.
+// A copy of a whole buffer of that rank, index by index.
 Result<program::CopyPlan> whole_copy(size_t rank, ElementType element) {
   program::Copy copy;
   for (size_t d = 0; d < rank; ++d) {
@@ -70,7 +70,7 @@ struct OwnView {
     view = like;
     view.dims = {dims.data(), like.dims.size()};
   }
-  // Indices [min, min + extent) of dim d; a ring that they do not wrap around is none any more.
+  // Restricts dim d to indices [min, min + extent); a ring that they do not wrap around becomes linear.
   void set_dim(size_t d, const DimView& like, int64_t min, int64_t extent) {
     const bool wraps = like.fold > 0 && like.place(min) + extent > like.fold;
     if (!wraps) view.base += like.place(min) * like.stride;
@@ -108,19 +108,19 @@ struct OwnView {
   }
 };
 
-// Of each variant.
+// One per variant.
 struct States final : program::KernelState {
   std::vector<std::unique_ptr<program::KernelState>> of_variant;
 };
 
-// The operands of one call of a kernel: as they are, or packed.
+// The operands of one kernel call: passed as they are, or packed.
 class Operands {
  public:
   Operands(const KernelChoice& choice, std::byte* memory) : choice_(choice), memory_(memory) {}
 
   OwnView& next() { return views_[count_]; }
-  // The one set last, packed if the kernel cannot take it. Whether it was. `promised`: to be dense, so that no
-  // workspace was asked for; contract mode puts buffers where they are not.
+  // Adds the view that was set last, packed if the kernel cannot accept it. Returns whether it was packed. `promised`:
+  // to be dense, so no workspace was requested; contract mode moves buffers to places where they are not.
   bool add(bool promised) {
     const BufferView& view = views_[count_].view;
     const bool packs = promised ? !is_dense(view) : !takes(view);
@@ -229,7 +229,7 @@ Result<size_t> StripStage::variant_for(const ChainOp& op, const std::vector<size
     request.dense_operands[operand] = v.is_dense.back();
   }
   v.is_dense.push_back(lies_dense(op.value(), v.extents.back(), from));
-  // Those that nobody uses are made dense.
+  // Unused results are dense.
   request.dense_results.assign(request.results.size(), true);
   request.dense_results[op.result] = v.is_dense.back();
   TENON_TRY(choice, from.kernels.kernel(request));

@@ -19,9 +19,9 @@
 #include <tenon/support/hash.hpp>
 #include <tenon/target/load.hpp>
 
-// The file: magic | format version u64 | manifest bytes u64 | hash of all that follows u64 | manifest (JSON) | blobs.
-// The manifest names inputs, outputs, slots, segments and targets, these by the texts of their files; `blob` entries
-// are [offset, bytes] in the file, aligned to 64.
+// File format: magic | format version u64 | manifest bytes u64 | hash of all that follows u64 | manifest (JSON) |
+// blobs. The manifest contains inputs, outputs, slots, segments and targets, the latter as the texts of their files;
+// `blob` entries are [offset, bytes] in the file, aligned to 64.
 
 namespace tenon {
 namespace {
@@ -89,7 +89,7 @@ PlacementReport read_placement(const ManifestField& entries) {
   return report;
 }
 
-// A file mapped for reading; artefacts' weights are used where they lie.
+// A file mapped for reading; weights of artefacts are used in place.
 struct Mapping {
   std::byte* data = nullptr;
   size_t bytes = 0;
@@ -128,7 +128,7 @@ uint64_t read_u64(const std::byte* at) {
   return value;
 }
 
-// The file that is written beside takes the place of what is there.
+// Checks that the existing path may be replaced by the temporary file.
 Result<void> check_replaceable(const std::string& path) {
   std::error_code status;
   const auto what = std::filesystem::status(path, status).type();
@@ -139,7 +139,7 @@ Result<void> check_replaceable(const std::string& path) {
   return {};
 }
 
-// Writes a file anew; 0, or the errno of what failed.
+// Creates or truncates a file and writes it; 0, or the errno of the failure.
 int write_file(const std::string& path, std::initializer_list<std::string_view> parts) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file < 0) return errno;
@@ -178,7 +178,7 @@ Result<void> CompiledModel::save(const std::string& path) const {
   TENON_OK(check_replaceable(path));
   const Parts& model = parts();
   std::vector<std::string> blobs;
-  size_t offset = 0;  // from the start of the blobs; the manifest's length is not known yet
+  size_t offset = 0;  // from the start of the blobs, since the manifest's length is not known yet
   const auto add_blob = [&](std::string bytes) {
     const Json place = {offset, bytes.size()};
     offset = aligned(offset + bytes.size());
@@ -232,7 +232,7 @@ Result<void> CompiledModel::save(const std::string& path) const {
                                hash_bytes(std::as_bytes(std::span(body.data(), body.size())))}) {
     header.append(reinterpret_cast<const char*>(&field), sizeof field);
   }
-  // Beside the target, then renamed: a reader never sees half a file.
+  // Written to a temporary file in the same folder, then renamed: a reader never sees a partial file.
   const std::string temporary = str(path, ".", getpid(), ".tmp");
   int failure = write_file(temporary, {header, body});
   if (failure == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) failure = errno;
@@ -260,7 +260,7 @@ class ArtefactTargets {
   ArtefactTargets(TargetRegistry& registry, std::span<const TargetDescription> given)
       : registry_(registry), given_(given) {}
 
-  // What the artefact says of its targets. Older ones say nothing.
+  // Reads the artefact's descriptions of its targets. Older artefacts have none.
   Result<void> read(const ManifestField& targets, const std::string& path) {
     for (const ManifestField& entry : targets.entries()) {
       TENON_TRY(description, parse_target(entry.text(), str(path, " (", entry.way(), ")")));
@@ -277,14 +277,14 @@ class ArtefactTargets {
     return made.backend.get();
   }
 
-  // Descriptions of those that were opened.
+  // Descriptions of the targets that were opened.
   std::vector<TargetDescription> used() const {
     std::vector<TargetDescription> out;
     for (const auto& [name, target] : opened_) out.push_back(target.description);
     return out;
   }
 
-  // Whoever describes a target wants it used.
+  // A description that the caller gave must be used.
   Result<void> check_given() const {
     for (const TargetDescription& given : given_) {
       if (opened_.contains(given.name)) continue;
@@ -302,7 +302,7 @@ class ArtefactTargets {
     std::unique_ptr<TargetBackend> backend;
   };
 
-  // As the caller says, else as the artefact does, else as files that are installed do.
+  // The caller's description takes precedence, then the artefact's, then those of installed files.
   Result<TargetDescription> describe(const std::string& name) {
     constexpr std::string_view kRemedy = "--target FILE.yaml, or `targets` of CompiledModel::load";
     const auto given = std::ranges::find(given_, name, &TargetDescription::name);
@@ -324,7 +324,7 @@ class ArtefactTargets {
   std::map<std::string, Opened> opened_;
 };
 
-// All that the manifest names, from the file behind it.
+// Reads everything that the manifest names from the rest of the file.
 class ArtefactReader {
  public:
   using Parts = CompiledModel::Parts;
@@ -336,7 +336,7 @@ class ArtefactReader {
     Parts parts;
     parts.name = manifest.at("name").text();
     parts.slots = manifest.at("slots").count();
-    // Slots beyond what the segments and constants could fill would only be memory asked for in vain.
+    // More slots than the segments and constants could fill would only waste memory.
     if (parts.slots > mapping_->bytes) return error(Code::parse, "it claims ", parts.slots, " values");
     parts.output_slots = manifest.at("output_slots").counts();
     TENON_TRY(inputs, read_values(manifest.at("inputs")));

@@ -10,7 +10,7 @@ using Parts = CompiledModel::Parts;
 
 namespace {
 
-// An output that holds what others do: an input, a constant, or an output behind it.
+// An output that is a copy of an input, a constant, or another output.
 struct OutputCopy {
   const Datum* from = nullptr;
   Datum* to = nullptr;
@@ -20,7 +20,7 @@ struct OutputCopy {
     const auto address = [&](size_t i) { return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(words[i])); };
     std::memmove(address(0), address(1), static_cast<size_t>(words[2]));
   }
-  // Of tensors that stay where they are; none where elements are more than bytes.
+  // For tensors with fixed addresses; none where elements are not plain bytes.
   std::optional<SettledCall> settled() {
     if (!from->is_tensor() || from->tensor().element().is_string()) return std::nullopt;
     const auto word = [](const std::byte* at) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(at)); };
@@ -42,18 +42,18 @@ struct BoundModel::Impl {
   CompiledModel::Impl& model;
   std::vector<Datum> inputs, outputs;
   const RunOptions options;
-  bool asked = false;                            // segments have been, whether they bind
-  bool is_bound = false;                         // they do, all of them; else runs go the usual way
-  std::vector<std::unique_ptr<BoundRun>> steps;  // of all segments; none where outputs are copies alone
-  std::vector<OutputCopy> copies;                // behind the steps
-  std::unique_ptr<detail::RunState> state;       // has the values between them
+  bool asked = false;                            // whether segments have been asked to bind
+  bool is_bound = false;                         // all segments are bound; otherwise runs take the usual path
+  std::vector<std::unique_ptr<BoundRun>> steps;  // of all segments; none where all outputs are copies
+  std::vector<OutputCopy> copies;                // after the steps
+  std::unique_ptr<detail::RunState> state;       // holds the values between them
 
   Result<void> bind();
-  // All that the steps do, when that is known of each; else none.
+  // All settled calls of the steps, when each step has them; else none.
   std::vector<SettledCall> settled();
-  // Segments run at once.
+  // Whether all segments run synchronously.
   bool may_bind() const;
-  // Where every run makes the value of a slot, and where it reads it; null: that is not known.
+  // Where every run makes the value of a slot, and where it reads it; null: not known.
   Datum* made_at(size_t slot);
   const Datum* read_at(size_t slot);
 };
@@ -77,7 +77,7 @@ const Datum* BoundModel::Impl::read_at(size_t slot) {
   return nullptr;
 }
 
-// After a run: extents are known, and outputs are there.
+// Called after a run, when extents are known and outputs exist.
 Result<void> BoundModel::Impl::bind() {
   asked = true;
   if (!may_bind()) return {};
@@ -91,7 +91,7 @@ Result<void> BoundModel::Impl::bind() {
     std::vector<Datum*> results;
     for (const size_t slot : segment.inputs) arguments.push_back(read_at(slot));
     for (const size_t slot : segment.outputs) results.push_back(made_at(slot));
-    // A slot that is filled twice is nothing to bind.
+    // A slot that is filled twice cannot be bound.
     if (std::ranges::count(arguments, nullptr) + std::ranges::count(results, nullptr) > 0) return {};
     RunOptions with = options;
     with.arena = state->arena_of(s);

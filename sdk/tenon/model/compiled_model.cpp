@@ -19,7 +19,7 @@ const PlacementReport& CompiledModel::placement() const { return impl_->parts.pl
 const std::vector<CompiledModel::Segment>& CompiledModel::segments() const { return impl_->parts.segments; }
 const CompiledModel::Parts& CompiledModel::parts() const { return impl_->parts; }
 
-// What segments are lent is in the arena of the states once that is known.
+// The memory lent to segments is in the arena of the states once that is known.
 size_t CompiledModel::Impl::own_bytes(size_t segment, size_t bytes) const {
   const HostRun* at_once = plan.steps[segment].at_once;
   if (!at_once || states.arena_bytes() == 0) return bytes;

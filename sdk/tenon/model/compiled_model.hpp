@@ -1,5 +1,6 @@
-// CompiledModel: what integrators run. A graph cut into segments, each an executable of one target, with copies where
-// values cross between devices. Needs no compiler: it may be loaded from an artefact with libtenon_runtime.so alone.
+// CompiledModel: the interface for integrators. A graph cut into segments, each an executable of one target, with
+// copies where values cross between devices. Needs no compiler: it can be loaded from an artefact with
+// libtenon_runtime.so alone.
 #pragma once
 #include <future>
 #include <memory>
@@ -19,7 +20,7 @@ namespace tenon {
 
 class BoundModel;
 
-// Where one operator went, and who refused it first.
+// Where one operator was placed, and which targets refused it first.
 struct PlacementEntry {
   std::string op, label, target;
   std::vector<std::pair<std::string, std::string>> refusals;  // target, reason
@@ -28,7 +29,7 @@ struct TENON_API PlacementReport {
   std::vector<PlacementEntry> entries;  // in graph order
   // Share of operators (not counting constants) that run on `target`; 1 for an empty graph.
   double coverage(std::string_view target) const;
-  // A table: per target the operators it runs; per refusal reason how often.
+  // A table: the operators of each target, and the number of refusals per reason.
   std::string to_string() const;
 };
 
@@ -44,7 +45,7 @@ class TENON_API CompiledModel {
     std::string name;
     std::vector<ValueInfo> inputs, outputs;
     size_t slots = 0;
-    std::vector<std::pair<size_t, Tensor>> constants;  // slots known beforehand
+    std::vector<std::pair<size_t, Tensor>> constants;  // slots known before a run
     std::vector<Segment> segments;
     std::vector<TargetDescription> targets;  // of segments, as they were compiled for
     std::vector<size_t> output_slots;
@@ -60,36 +61,37 @@ class TENON_API CompiledModel {
   const LayoutReport& layouts() const { return parts().layouts; }
   const std::vector<Segment>& segments() const;
   const Parts& parts() const;
-  // Memory of one run: of segments, and for values between them where their extents are known (from types, or runs).
+  // Memory of one run: that of segments, and for values between them where extents are known (from types, or from
+  // runs).
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
 
-  // One datum per input, in order, of its declared type. Outputs own their bytes. Several threads may run at once; each
-  // run is apart. Outputs of 1 MiB and more: once nobody holds the last run's any more, the next run writes to their
-  // memory, which stays with the model until then.
+  // One datum per input, in order, of its declared type. Outputs own their bytes. Thread-safe; concurrent runs are
+  // independent. For outputs of 1 MiB and more: once nobody holds those of the last run any more, the next run reuses
+  // their memory, which stays with the model until then.
   Result<std::vector<Datum>> run(std::span<const Datum> inputs, const RunOptions& options = {}) const;
-  // The same into `outputs`, one for each output. One that holds a tensor of the output's element type and extents is
-  // written to where the target can, whoever shares its bytes; every other is replaced. None overlaps an input or
-  // another; after an error they hold anything. On targets of the host, such a run with extents of inputs as before
-  // takes no memory.
+  // The same into `outputs`, one entry per output. An entry that holds a tensor of the output's element type and
+  // extents is written in place where the target can, even if its bytes are shared; every other entry is replaced.
+  // Entries overlap neither an input nor each other; after an error their contents are unspecified. On targets of the
+  // host, such a run allocates nothing when its inputs have the same extents as before.
   Result<void> run_into(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options = {}) const;
-  // Runs on these inputs into these outputs, again and again: CompiledModel::run_into without what need not be done
-  // each time. Outputs as run_into has them; those that are no places are made by the first run. The model, and what
-  // `options` point to, outlive it.
+  // For repeated runs on these inputs into these outputs: CompiledModel::run_into without the work that need not be
+  // repeated. Outputs as for run_into; those that are not places are allocated by the first run. The model, and the
+  // objects that `options` points to, outlive the result.
   Result<std::unique_ptr<BoundModel>> bind(std::vector<Datum> inputs, std::vector<Datum> outputs = {},
                                            const RunOptions& options = {}) const;
   // The same in the background. The model must outlive the future; inputs are shared, not copied.
   std::future<Result<std::vector<Datum>>> run_async(std::vector<Datum> inputs, RunOptions options = {}) const;
 
-  // Artefacts: one file with every segment's compiled form, and the description of its target, so that none has to be
-  // installed where it runs. Code::unsupported names the target that has none.
+  // Artefacts: one file with the compiled form of every segment, and the description of its target, which then need not
+  // be installed where it runs. Code::unsupported names the target that has no compiled form.
   Result<void> save(const std::string& path) const;
-  // `targets` describe targets of the artefact anew, such as one whose driver lies elsewhere here; one that it has
-  // nothing for is an error. A driver that is the path of a library is taken from there alone: an artefact says nothing
-  // about which code is loaded.
+  // `targets` replace descriptions of targets in the artefact, for example where a driver is elsewhere on this machine;
+  // a target that the artefact does not use is an error. Only `targets` may give a driver as the path of a library: an
+  // artefact does not determine which code is loaded.
   static Result<std::unique_ptr<CompiledModel>> load(const std::string& path, TargetRegistry& registry,
                                                      std::span<const TargetDescription> targets = {});
-  // Does the file begin like an artefact?
+  // Whether the file begins like an artefact.
   static bool is_artefact(const std::string& path);
 
  private:
@@ -99,17 +101,17 @@ class TENON_API CompiledModel {
   friend class BoundModel;
 };
 
-// One thread at a time; several of a model may run at once.
+// Not thread-safe; several bound models of one model may run concurrently.
 //
 //   TENON_TRY(bound, model->bind({x}, {y}));
 //   for (;;) {
-//     fill(x);                    // new bytes where they lie
+//     fill(x);                    // new bytes in place
 //     TENON_OK(bound->run());     // y has the results
 //   }
 class TENON_API BoundModel {
  public:
   ~BoundModel();
-  // After an error outputs hold anything, and runs may go on.
+  // After an error the contents of outputs are unspecified, and further runs are allowed.
   Result<void> run() {
     if (!only_.run) [[unlikely]]
       return run_steps();
@@ -117,8 +119,8 @@ class TENON_API BoundModel {
     return {};
   }
   const std::vector<Datum>& inputs() const;
-  // Where every run writes them: from the first one on they stay where they are, unless their extents depend on the
-  // inputs' values.
+  // Where every run writes them. After the first run they do not move, unless their extents depend on the inputs'
+  // values.
   const std::vector<Datum>& outputs() const;
 
  private:
@@ -127,8 +129,8 @@ class TENON_API BoundModel {
   explicit BoundModel(std::unique_ptr<Impl> impl);
   Result<void> run_steps();
   std::unique_ptr<Impl> impl_;
-  std::vector<SettledCall> settled_;  // all that a run does, or none
-  SettledCall only_;  // when it is one call: whoever makes short ones again and again feels each pointer on the way
+  std::vector<SettledCall> settled_;  // all that a run does, or empty
+  SettledCall only_;                  // when it is a single call: for short models each indirection is measurable
 };
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Inside of the room: what a model consists of.
+// Inside the room: the contents of a model.
 #pragma once
 #include <utility>
 
@@ -17,9 +17,9 @@ struct CompiledModel::Impl {
   detail::SpareOutputs spare;
 
   size_t own_bytes(size_t segment, size_t bytes) const;
-  // One for each input and output, and of inputs what segments do not check.
+  // Checks the number of inputs and outputs, and of inputs what segments do not check.
   Result<void> check_given(std::span<const Datum> inputs, size_t outputs) const;
-  // Of what has been checked.
+  // Inputs and outputs have been checked.
   Result<void> run(std::span<const Datum> inputs, std::span<Datum> outputs, const RunOptions& options);
 };
 

@@ -5,7 +5,7 @@
 namespace tenon::detail {
 namespace {
 
-// What others are in is not written out: that would take as much of the stack as it is nested.
+// Containers are not written out, which would use stack in proportion to their nesting.
 std::string shown(const nlohmann::json& json) {
   if (json.is_structured() && !json.empty()) return json.is_array() ? "[...]" : "{...}";
   constexpr size_t kMostBytes = 40;

@@ -1,4 +1,4 @@
-// Inside of the room: the manifest of an artefact, read with a place for each thing that is wrong with it.
+// Inside the room: the manifest of an artefact, read so that each fault is reported with its place.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace tenon::detail {
 
-// Thrown by what reads a manifest, and caught by who began.
+// Thrown by functions that read a manifest, and caught by their caller.
 struct ManifestFault {
   std::string what;  // "'segments[2].blob' is missing"
 };
 
-// A value of the manifest, by its way from the root.
+// A value of the manifest, identified by its path from the root.
 class ManifestField {
  public:
   using Json = nlohmann::json;

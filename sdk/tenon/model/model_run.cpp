@@ -45,7 +45,7 @@ Result<void> ModelRun::run_on_stream(size_t number, Stream& stream) {
   const bool host = stream.device().is_host();
   for (size_t i = 0; i < results.size() && host; ++i) results[i].host = place_of(segment.outputs[i]);
   TENON_TRY(done, segment.executable->enqueue(stream, arguments, results, options_));
-  // Host results are read right away by the next segment; device results wait on their stream.
+  // The next segment reads host results immediately; device results wait on their stream.
   if (host) TENON_OK(done->wait());
   for (size_t i = 0; i < results.size(); ++i) {
     TENON_OK(plan_.made_checks[number].output(i, results[i]));
@@ -126,7 +126,7 @@ Result<void> ModelRun::finish_outputs() {
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const size_t slot = parts_.output_slots[i];
     TENON_TRY(value, on_host(slot), "output '", parts_.outputs[i].name, "'");
-    if (!plan_.copied[i]) continue;  // it is there
+    if (!plan_.copied[i]) continue;  // it is already there
     // Outputs own their bytes.
     TENON_OK(copy_value(*value, outputs_[i]), "output '", parts_.outputs[i].name, "'");
   }

@@ -1,4 +1,4 @@
-// Inside of the room: one run of a model.
+// Inside the room: one run of a model.
 #pragma once
 #include <span>
 
@@ -8,7 +8,7 @@ namespace tenon::detail {
 
 class ModelRun {
  public:
-  // All outlive it; `inputs` are as many as the model has, `outputs` too.
+  // The arguments outlive it; there are as many `inputs` and `outputs` as the model has.
   ModelRun(const CompiledModel::Parts& parts, const RunPlan& plan, RunState& state, std::span<const Datum> inputs,
            std::span<Datum> outputs, const RunOptions& options)
       : parts_(parts), plan_(plan), state_(state), inputs_(inputs), outputs_(outputs), options_(options) {}
@@ -19,13 +19,13 @@ class ModelRun {
 
   Result<void> run_at_once(size_t number);
   Result<void> run_on_stream(size_t number, Stream& stream);
-  // Where the value of a slot is made: in the slot, or where the caller wants the output that it is.
+  // Where the value of a slot is made: in the slot, or in the caller's output.
   Datum& place_of(size_t slot);
-  // The value on the host, fetched when only a device has it.
+  // The value on the host, copied there when only a device has it.
   Result<const Datum*> on_host(size_t slot);
-  // What a device has made, into `to` where that is a place for it.
+  // Copies a result of a device into `to` where that is a place for it, else into new memory.
   Result<void> fetch(Slot& slot, Datum& to);
-  // The value where the device of `stream` reads it.
+  // The value where the device of `stream` can read it.
   Result<RunValue> bring(size_t slot, Stream& stream);
   void end_step(size_t number);
   Result<void> finish_outputs();

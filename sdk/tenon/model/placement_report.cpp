@@ -1,4 +1,4 @@
-// The placement report: what runs where, and why not elsewhere.
+// The placement report: which target runs each operator, and why others do not.
 #include <algorithm>
 #include <map>
 

@@ -102,7 +102,7 @@ void RunPlan::find_passed(const Parts& parts) {
     const CompiledModel::Segment& segment = parts.segments[s];
     for (size_t i = 0; i < segment.outputs.size() && steps[s].at_once != nullptr; ++i) {
       const size_t slot = segment.outputs[i];
-      // A slot that is filled twice, or kept to the end, is nothing to plan.
+      // A slot that is filled twice, or kept to the end, gets no planned place.
       if (given_[slot] || made_[slot] != s || last_[slot] == SIZE_MAX || has_place[slot]) continue;
       has_place[slot] = true;
       passed_of_slot[slot] = passed.size();

@@ -1,4 +1,4 @@
-// Inside of the room: what is known of all runs of a model once its parts are.
+// Inside the room: the facts about all runs of a model that follow from its parts.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace tenon::detail {
 
-// A value that a segment makes at once on the host, and others read: not one of the caller's outputs.
+// A value that a segment computes synchronously on the host and others read, unless it is one of the caller's outputs.
 struct PassedSlot {
   size_t slot = 0;
   std::optional<TensorType> type;  // where it is known before a run
@@ -25,7 +25,7 @@ struct RunPlan {
   struct Step {
     const HostRun* at_once = nullptr;  // null: it runs on a stream
     size_t stream = 0;                 // segments of one device share a stream, so that their order needs no events
-    std::vector<size_t> dead;          // slots that nothing later reads, ...
+    std::vector<size_t> dead;          // slots without later readers, ...
     std::vector<size_t> done;          // ... and those of them that keep their place, if they have one
   };
   static constexpr size_t kNoOutput = SIZE_MAX;
@@ -33,15 +33,16 @@ struct RunPlan {
   std::vector<Step> steps;             // by segment
   std::vector<Device*> devices;        // by stream
   std::vector<size_t> output_of_slot;  // the output that holds its value itself, or kNoOutput
-  std::vector<bool> copied;            // outputs that are copies: of inputs, constants, outputs behind them
+  std::vector<bool> copied;            // outputs that are copies: of inputs, constants, other outputs
   std::vector<PassedSlot> passed;
-  std::vector<size_t> passed_of_slot;  // which of these it is
-  // By segment, of what those make that run on a stream. Of others, and of what is read, executables are held to it.
+  std::vector<size_t> passed_of_slot;  // its index in `passed`
+  // By segment, for results of segments that run on a stream. Other results, and what segments read, the executables
+  // check.
   std::vector<ValueCheck> made_checks;
-  // Of the model's inputs, where segments do not check all of it: of some that none reads, or symbols of dims that
-  // several have.
+  // For the model's inputs, where segments do not check all of them: inputs that none reads, or symbols of dims that
+  // several inputs share.
   std::optional<ValueCheck> input_check;
-  bool open = false;  // some extents of segments' inputs and outputs are known from runs only
+  bool open = false;  // some extents of segments' inputs and outputs are known only from runs
 
  private:
   Result<void> check_and_live(const CompiledModel::Parts& parts);
@@ -50,8 +51,8 @@ struct RunPlan {
   void find_steps(const CompiledModel::Parts& parts);
   void find_passed(const CompiledModel::Parts& parts);
 
-  std::vector<bool> given_;          // slots of inputs and constants, whose bytes others hold
-  std::vector<size_t> made_, last_;  // by slot: segments; of outputs, last_ is SIZE_MAX
+  std::vector<bool> given_;          // slots of inputs and constants, whose bytes are owned elsewhere
+  std::vector<size_t> made_, last_;  // by slot: segments; for outputs, last_ is SIZE_MAX
 };
 
 }  // namespace tenon::detail

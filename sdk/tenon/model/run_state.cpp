@@ -107,7 +107,7 @@ void RunStates::release(std::unique_ptr<RunState> state) {
   if (plan_.open && idle_.size() > kMostExtents) idle_.erase(idle_.begin());
 }
 
-// Null: there is no memory for all at once, and later runs take it value by value, as this one did.
+// Null: there is no memory for all values at once, and later runs allocate them one by one, as this one did.
 std::shared_ptr<const ValuePlan> RunStates::plan_seen(RunState& state) const {
   for (size_t i = 0; i < state.seen.size(); ++i) {
     state.seen[i].first = plan_.passed[i].first;

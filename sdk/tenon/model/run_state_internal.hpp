@@ -1,4 +1,4 @@
-// Inside of the room: what one run of a model at a time needs, kept from run to run.
+// Inside the room: the state that one run at a time needs, reused by later runs.
 #pragma once
 #include <list>
 #include <memory>
@@ -15,9 +15,9 @@ namespace tenon::detail {
 struct Slot {
   Datum host;
   DeviceTensor device;  // where a device has made it
-  EventPtr ready;       // when it is made there; null: it is
+  EventPtr ready;       // when it is ready there; null: it is
 
-  // Of a value that is no longer wanted. Most hold nothing.
+  // For a value that is no longer needed. Most slots are empty.
   void clear() {
     if (!host.absent() || device.buffer || ready) *this = {};
   }
@@ -26,16 +26,16 @@ struct Slot {
 struct RunState {
   std::vector<std::unique_ptr<Stream>> streams;  // as RunPlan::devices
   std::vector<Slot> slots;
-  std::vector<const Datum*> values;     // by slot, of this run: where its data on the host are; null: on a device only
+  std::vector<const Datum*> values;     // by slot, for this run: where its data on the host are; null: on a device only
   std::vector<const Datum*> arguments;  // of a segment
   std::vector<Datum*> results;
-  // The extents of inputs that it has run with, and the types that passed values had then.
+  // The extents of inputs with which it has run, and the types of passed values in that run.
   std::vector<Dims> extents;
   std::vector<PassedValue> seen;  // by RunPlan::passed
   bool placed = false;            // passed values have places
   std::vector<Datum> arenas;      // by segment: bytes for its intermediate values, once they are placed
 
-  // What a segment is lent.
+  // The memory lent to a segment.
   std::span<std::byte> arena_of(size_t segment) {
     if (segment >= arenas.size() || arenas[segment].absent()) return {};
     Tensor& bytes = arenas[segment].tensor();
@@ -43,20 +43,20 @@ struct RunState {
   }
 };
 
-// States that no run has at the moment. Any thread.
+// States that no run uses at the moment. Thread-safe.
 class RunStates {
  public:
   // Both outlive it.
   RunStates(const CompiledModel::Parts& parts, const RunPlan& plan);
   ~RunStates();
 
-  // One that has run with such extents, or a new one.
+  // A state that has run with such extents, or a new one.
   Result<std::unique_ptr<RunState>> acquire(std::span<const Datum> inputs);
-  // After a run without errors. Plans places after the first run with these extents.
+  // Called after a run without errors. Plans places after the first run with these extents.
   void release(std::unique_ptr<RunState> state);
 
-  // Memory for passed values and what segments are lent, of one run: of the extents that need most, if they are known
-  // from runs only.
+  // Memory of one run for passed values and for what segments are lent; for the extents that need most, if they are
+  // known only from runs.
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
 
@@ -71,13 +71,13 @@ class RunStates {
   Result<std::unique_ptr<RunState>> make(std::span<const Datum> inputs);
   std::shared_ptr<const ValuePlan> known_plan(const std::vector<Dims>& extents);
   Result<void> place(RunState& state, const ValuePlan& plan) const;
-  // With what segments are lent, beside the values.
+  // Includes the memory lent to segments, beside the values.
   ValuePlan plan_with_arenas(std::vector<PassedValue> values) const;
   std::shared_ptr<const ValuePlan> plan_seen(RunState& state) const;
 
   const CompiledModel::Parts& parts_;
   const RunPlan& plan_;
-  Spare<RunState> spare_;  // the last one released, if nobody has taken it since; owned
+  Spare<RunState> spare_;  // the last one released, if it has not been taken since; owned
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<RunState>> idle_;  // the most recent last
   std::list<Known> known_;                       // the most recent first; one entry when nothing is open

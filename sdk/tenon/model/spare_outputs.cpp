@@ -14,7 +14,7 @@ void SpareOutputs::take(std::span<Datum> outputs) {
   }
   for (size_t i = 0; i < kept.size(); ++i)
     if (kept[i].is_tensor() && kept[i].tensor().owner().use_count() == 1) outputs[i] = std::move(kept[i]);
-  // Whoever let go of one has done so before this run writes to it.
+  // Happens-after the release by its last holder, before this run writes to it.
   std::atomic_thread_fence(std::memory_order_acquire);
 }
 

@@ -1,5 +1,5 @@
-// Inside of the room: memory of large outputs from run to run. The system clears every page that it gives out, which
-// takes a memory-bound model longer than its work.
+// Inside the room: reuse of the memory of large outputs from run to run. The operating system clears every page
+// that it hands out, which takes longer than the work of a memory-bound model.
 #pragma once
 #include <mutex>
 #include <span>
@@ -9,16 +9,16 @@
 
 namespace tenon::detail {
 
-// Any thread.
+// Thread-safe.
 class SpareOutputs {
  public:
-  // Puts into `outputs`, which hold nothing, the tensors of the last run that nobody else has any more.
+  // Puts the tensors of the last run that nobody else holds any more into `outputs`, which are empty.
   void take(std::span<Datum> outputs);
-  // Shares those of a run's outputs that are large: one set, the latest.
+  // Shares the large ones of a run's outputs: one set, the latest.
   void keep(std::span<const Datum> outputs);
 
  private:
-  static constexpr size_t kLeastBytes = size_t{1} << 20;  // less comes from the heap, with its pages in place
+  static constexpr size_t kLeastBytes = size_t{1} << 20;  // smaller ones come from mapped pages of the heap
   std::mutex mutex_;
   std::vector<Datum> kept_;
 };

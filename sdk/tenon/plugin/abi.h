@@ -1,19 +1,20 @@
-/* The plugin seam in plain C: everything that a plugin and the core exchange without agreeing on a C++ compiler, its
- * flags or its library. C99; needs <stddef.h>, <stdint.h> and support/sanitizer.h, which needs nothing.
+/* The plugin seam in plain C: the interface of a plugin and the core that does not depend on a C++ compiler, its flags
+ * or its standard library. C99; needs <stddef.h>, <stdint.h> and support/sanitizer.h, which needs nothing.
  *
  * A plugin exports one symbol, the constant `tenon_plugin_v1`, which TENON_EXPORT_PLUGIN defines together with an ELF
- * note that holds the same facts, so that they can be read from the file without running anything. C++ plugins use
+ * note with the same information, so that it can be read from the file without running any code. C++ plugins use
  * TENON_PLUGIN of plugin.hpp instead, which adds guards against exceptions and the C++ side.
  *
- * Rules of every call
- *   - Structures that cross begin with struct_size, set by whoever made them. Read no field beyond it (TENON_HAS).
- *     Arrays of structures are walked by the struct_size of their first element (TENON_AT). Fields are only ever added at
- *     the end; a change of anything else raises TENON_ABI_MAJOR.
- *   - Text is a pointer and a length, not terminated, borrowed for the duration of the call unless said otherwise.
- *   - The side that allocates releases: handles (device, buffer, ...) are the plugin's and go back to it once.
- *   - Functions that can fail return a tenon_code and say why with call->fail(call, code, message), which returns `code`.
+ * Rules for all calls
+ *   - Structures that cross the seam begin with struct_size, set by the side that made them. Read no field beyond it
+ *     (TENON_HAS). Arrays of structures have the stride struct_size of their first element (TENON_AT). Fields are added
+ *     only at the end; any other change increments TENON_ABI_MAJOR.
+ *   - Text is a pointer and a length, not terminated, borrowed for the duration of the call unless stated otherwise.
+ *   - The side that allocates releases: handles (device, buffer, ...) belong to the plugin and are returned to it once.
+ *   - Functions that can fail return a tenon_code and report the reason with call->fail(call, code, message), which
+ *     returns `code`.
  *   - Nothing may throw or longjmp out of a slot.
- *   - Slots may be called from any thread; calls that share a stream come one at a time. */
+ *   - Slots may be called from any thread; calls that share a stream are serialised. */
 #ifndef TENON_PLUGIN_ABI_H
 #define TENON_PLUGIN_ABI_H
 #include <stddef.h>
@@ -26,7 +27,7 @@ extern "C" {
 #endif
 
 #define TENON_ABI_MAJOR 1u /* must be equal on both sides */
-#define TENON_ABI_MINOR 0u /* rises when fields or slots are added */
+#define TENON_ABI_MINOR 0u /* incremented when fields or slots are added */
 #define TENON_PLUGIN_SYMBOL "tenon_plugin_v1"
 
 typedef enum tenon_code {
@@ -48,19 +49,19 @@ typedef struct tenon_text {
   size_t size;
 } tenon_text;
 
-/* Is `field` inside the part of *object that its maker knew? */
+/* Whether `field` is inside the part of *object that its maker knew. */
 #define TENON_HAS(object, field)                                                                                   \
   ((object)->struct_size >= (size_t)((const char*)&(object)->field - (const char*)(object)) + sizeof (object)->field)
-/* Element `i` of an array whose maker's structures may be longer than ours. */
+/* Element `i` of an array, whose structures may be longer than ours. */
 #define TENON_AT(type, array, i) ((type*)((const char*)(array) + (size_t)(i) * (array)->struct_size))
 
-/* ---- What a file tells without being run ------------------------------------------------------------------------ */
+/* ---- Information in a file, readable without running it --------------------------------------------------------- */
 
 #define TENON_MAGIC "TENONPLG" /* without its terminator */
 
 enum {
   TENON_FLAG_PLAIN = 1,   /* the slots of this file run graphs */
-  TENON_FLAG_MATCHED = 2, /* there is a C++ side, for cores of the same layout hash */
+  TENON_FLAG_MATCHED = 2, /* has a C++ side, for cores of the same layout hash */
 };
 
 /* No pointers and nothing wider than 32 bits, so that the note needs neither relocation nor padding. Texts end with a
@@ -69,7 +70,7 @@ typedef struct tenon_plugin_info {
   char magic[8];
   uint32_t struct_size;
   uint32_t abi_major, abi_minor;
-  uint32_t min_core_minor; /* the least TENON_ABI_MINOR of a core that this plugin works with */
+  uint32_t min_core_minor; /* the lowest TENON_ABI_MINOR of a core with which this plugin works */
   uint32_t layout_hash[2]; /* low, high; of the C++ side, see layout.hpp; 0 without one */
   uint32_t sanitizer;
   uint32_t flags;
@@ -78,7 +79,7 @@ typedef struct tenon_plugin_info {
   char vendor[48];
   char version[24];
   char targets[512]; /* names, separated by blanks; at least one */
-  char build_id[48]; /* anything that tells builds apart */
+  char build_id[48]; /* any text that distinguishes builds */
   uint32_t reserved[8];
 } tenon_plugin_info;
 
@@ -103,13 +104,13 @@ struct tenon_call {
 
 enum { TENON_LOG_ERROR = 0, TENON_LOG_WARNING, TENON_LOG_INFO, TENON_LOG_DEBUG };
 
-/* Services of the core. Valid as long as the process lives; any thread. */
+/* Services of the core. Valid as long as the process lives; thread-safe. */
 typedef struct tenon_host {
   size_t struct_size;
   uint32_t abi_major, abi_minor; /* of the core */
-  /* At least `size` bytes at a multiple of `align` (a power of two); NULL when there are none. */
+  /* At least `size` bytes at a multiple of `align` (a power of two); NULL when there is not enough memory. */
   void* (*allocate)(size_t size, size_t align);
-  void (*release)(void* memory); /* what allocate gave, or NULL */
+  void (*release)(void* memory); /* a result of allocate, or NULL */
   void (*log)(int32_t level, tenon_text message);
 } tenon_host;
 
@@ -122,10 +123,10 @@ typedef struct tenon_target {
   tenon_text source; /* the file, empty when there is none */
 } tenon_target;
 
-/* `dims` has `rank` entries, -1 where a dim is not known. rank -1: not even the rank. */
+/* `dims` has `rank` entries, -1 where a dim is not known. rank -1: the rank is not known. */
 typedef struct tenon_type {
   size_t struct_size;
-  tenon_text element; /* "f32"; empty: no tensor, or not known */
+  tenon_text element; /* "f32"; empty: not a tensor, or not known */
   int64_t rank;
   const int64_t* dims;
 } tenon_type;
@@ -142,13 +143,13 @@ typedef struct tenon_tensor {
   tenon_text element;
   int64_t rank;
   const int64_t* dims;
-  void* data; /* not to be written in inputs and constants */
+  void* data; /* of inputs and constants: read-only */
   size_t bytes;
   tenon_buffer* buffer;
   size_t offset;
 } tenon_tensor;
 
-/* Scalars are arrays of one. Kinds with neither integers nor numbers (texts, tensors, types) have `text` alone. */
+/* Scalars are arrays of one. Other kinds (texts, tensors, types) have `text` only. */
 typedef struct tenon_attribute {
   size_t struct_size;
   tenon_text name;
@@ -161,8 +162,8 @@ typedef struct tenon_attribute {
 
 #define TENON_NO_VALUE ((size_t)-1)
 
-/* One operator. Values are numbers into tenon_graph.values; where no graph is around (refuses), operand i is value i and
- * result i is value operand_count + i, and types are in `types` in that order. TENON_NO_VALUE: an absent operand. */
+/* One operator. Values are indices into tenon_graph.values. Without a graph (accepts), operand i is value i, result i
+ * is value operand_count + i, and `types` has their types in that order. TENON_NO_VALUE: an absent operand. */
 typedef struct tenon_op {
   size_t struct_size;
   tenon_text name, label;
@@ -182,7 +183,7 @@ typedef struct tenon_constant {
   tenon_tensor tensor; /* lives as long as the executable */
 } tenon_constant;
 
-/* Operators stand in an order in which each value is made before it is used; constants are apart. */
+/* Operators are in an order in which each value is defined before it is used; constants are listed separately. */
 typedef struct tenon_graph {
   size_t struct_size;
   tenon_text name;
@@ -199,8 +200,8 @@ typedef struct tenon_graph {
   size_t output_count;
 } tenon_graph;
 
-/* Where a run puts its results: asks the core for output `index` once its shape is known. Fills *tensor, whose bytes are
- * then to be written: in host memory, or in a buffer of the run's device. */
+/* The outputs of a run. The plugin calls `make` for output `index` when its shape is known. It fills *tensor, whose
+ * bytes the plugin then writes: in host memory, or in a buffer of the run's device. */
 typedef struct tenon_outputs {
   size_t struct_size;
   void* context;
@@ -223,13 +224,13 @@ typedef struct tenon_layout_line {
 /* ---- Slots ------------------------------------------------------------------------------------------------------ */
 
 /* SLOT(group, return type, name, arguments). Groups:
- *   plain    needed with TENON_FLAG_PLAIN
- *   memory   all or none. None: the device works on host memory, and a run is over when `run` returns
- *   matched  needed with TENON_FLAG_MATCHED
+ *   plain    required with TENON_FLAG_PLAIN
+ *   memory   all or none. None: the device works on host memory, and a run is complete when `run` returns
+ *   matched  required with TENON_FLAG_MATCHED
  *   extra    may be NULL
- * New slots go to the end. */
+ * New slots are added at the end. */
 #define TENON_PLUGIN_SLOTS(SLOT)                                                                                       \
-  /* TENON_OK: a device for this target is there. */                                                                   \
+  /* TENON_OK: a device for this target is present. */                                                                 \
   SLOT(extra, int32_t, available, (tenon_call*, const tenon_target*))                                                  \
   SLOT(plain, int32_t, open_device, (tenon_call*, const tenon_target*, tenon_device**))                                \
   SLOT(plain, void, close_device, (tenon_device*))                                                                     \
@@ -237,8 +238,8 @@ typedef struct tenon_layout_line {
   SLOT(plain, int32_t, accepts, (tenon_call*, tenon_device*, const tenon_op*))                                         \
   SLOT(plain, int32_t, compile, (tenon_call*, tenon_device*, const tenon_graph*, tenon_executable**))                  \
   SLOT(plain, void, destroy_executable, (tenon_executable*))                                                           \
-  /* Several threads may run one executable at once. Stream and event are NULL without the group `memory`. A plugin  \
-   * that wants threads for a run has its own: those of the core are not handed over. */                               \
+  /* Several threads may run one executable at once. Stream and event are NULL without the group `memory`. A plugin    \
+   * that needs threads for a run has its own: those of the core are not passed to it. */                              \
   SLOT(plain, int32_t, run, (tenon_call*, tenon_executable*, tenon_stream*, const tenon_tensor* inputs, size_t,        \
                              const tenon_outputs*, tenon_event**))                                                     \
   /* Bytes from which load_executable makes the same executable. */                                                    \
@@ -261,7 +262,7 @@ typedef struct tenon_layout_line {
   SLOT(memory, int32_t, wait_event, (tenon_call*, tenon_event*))                                                       \
   SLOT(memory, int32_t, event_done, (tenon_event*)) /* 1 or 0 */                                                       \
   SLOT(memory, void, destroy_event, (tenon_event*))                                                                    \
-  /* The C++ side: a tenon::Plugin, and the lines that its layout hash is made of. */                                  \
+  /* The C++ side: a tenon::Plugin, and the lines from which its layout hash is computed. */                           \
   SLOT(matched, int32_t, create_plugin, (tenon_call*, void** plugin))                                                  \
   SLOT(matched, void, destroy_plugin, (void* plugin))                                                                  \
   SLOT(matched, const tenon_layout_line*, layout, (size_t * count))
@@ -273,7 +274,7 @@ typedef struct tenon_slots {
 #undef TENON_SLOT_FIELD
 } tenon_slots;
 
-/* What the symbol tenon_plugin_v1 is. */
+/* The type of the symbol tenon_plugin_v1. */
 typedef struct tenon_plugin {
   tenon_plugin_info info; /* as in the note */
   /* Sets slots that lie inside slots->struct_size (TENON_SET_SLOT); the core has zeroed them. Called first and once per
@@ -330,8 +331,8 @@ typedef struct tenon_plugin {
 
 /* ---- Exporting -------------------------------------------------------------------------------------------------- */
 
-/* The facts of this build; the further arguments are initialisers of tenon_plugin_info in the order of its fields, from
- * `flags` on. */
+/* The information about this build; the further arguments are initialisers of tenon_plugin_info in the order of its
+ * fields, from `flags` on. */
 #define TENON_PLUGIN_INFO(hash, ...)                                                                               \
   {                                                                                                                \
     {'T', 'E', 'N', 'O', 'N', 'P', 'L', 'G'}, (uint32_t)sizeof(tenon_plugin_info), TENON_ABI_MAJOR, TENON_ABI_MINOR, \

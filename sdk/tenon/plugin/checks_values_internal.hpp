@@ -1,9 +1,9 @@
-// Inside of the room: executables of the core that hold the values of a run against their types themselves.
+// Inside the room: executables of the core that check the values of a run against their types themselves.
 #pragma once
 
 namespace tenon::plugin_room {
 
-// A base of theirs beside HostRun: guards leave the values of their runs to them.
+// A base of them beside HostRun: guards do not check the values of their runs.
 class ChecksValues {
  public:
   virtual ~ChecksValues() = default;

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files NAME.so of a folder, by name; what is not there is empty.
+// The files NAME.so of a folder, by name; empty for a folder that does not exist.
 std::vector<std::string> libraries_in(const std::string& folder) {
   std::vector<std::string> out;
   std::error_code failed;
@@ -43,7 +43,7 @@ std::vector<std::string> places(const PluginSearch& search) {
   return out;
 }
 
-// The first of each file, name and target counts.
+// The first candidate for each file, name and target counts.
 class Claims {
  public:
   Result<void> claim(const PluginFile& file) {

@@ -9,7 +9,8 @@
 #include <tenon/runtime/value_check.hpp>
 #include <tenon/support/log.hpp>
 
-// In each class the origin stands before what the plugin made: that is gone before its library may go.
+// In each class the origin is declared before the plugin's object, which is thus destroyed before its library can be
+// unloaded.
 
 namespace tenon::plugin_room {
 namespace {
@@ -18,7 +19,7 @@ Error null_result(const Origin& origin, std::string_view what) {
   return error(Code::plugin, "plugin '", origin.plugin, "' gave nothing in ", what);
 }
 
-// A pointer that a plugin returned in a Result; null is a broken contract.
+// Checks a pointer that a plugin returned in a Result; null is a broken contract.
 template <class Pointer, class Body>
 Result<Pointer> guarded_pointer(const Origin& origin, std::string_view what, const Body& body) {
   TENON_TRY(made, guarded(origin, what, body));
@@ -34,7 +35,7 @@ class GuardedEvent final : public Event {
   }
   bool done() const override {
     const auto done = guarded(*origin_, "Event::done()", [&] { return Result<bool>(made_->done()); });
-    return !done.ok() || *done;  // whoever waits then hears of it
+    return !done.ok() || *done;  // the error is then reported by wait()
   }
 
  private:
@@ -79,7 +80,7 @@ Result<std::shared_ptr<Buffer>> guard_buffer(const OriginPtr& origin, std::share
   });
 }
 
-// The plugin's own buffer behind a guard.
+// The plugin's own buffer inside a guard.
 Result<std::shared_ptr<Buffer>> own_buffer(const Device& device, const Buffer& buffer) {
   const auto* guard = dynamic_cast<const GuardedBuffer*>(&buffer);
   if (!guard || &guard->device() != &device) {
@@ -178,7 +179,7 @@ class GuardedExecutable : public Executable {
   Device& device() const override { return *device_; }
   const std::vector<ValueInfo>& inputs() const override { return inputs_; }
   const std::vector<ValueInfo>& outputs() const override { return outputs_; }
-  // Asked each time: where extents decide, a plan is made by the first run.
+  // Queried each time: where it depends on extents, the first run makes the plan.
   size_t arena_bytes() const override {
     return bytes_or_0("arena_bytes()", [&] { return made_->arena_bytes(); });
   }
@@ -225,7 +226,7 @@ class GuardedExecutable : public Executable {
 
  protected:
   const OriginPtr& origin() const { return origin_; }
-  // What a plugin is given to run is what it declares: no plugin has to look.
+  // Checks that the values of a run match the plugin's declarations, so that no plugin has to check them.
   template <class Values>
   Result<void> check_given(const Values& inputs, size_t outputs) const {
     if (inputs.size() == inputs_.size() && outputs == outputs_.size()) return input_check_.inputs(inputs);
@@ -261,7 +262,7 @@ class GuardedBoundRun final : public BoundRun {
   std::unique_ptr<BoundRun> made_;
 };
 
-// One that runs at once, on the core's own host device.
+// One that runs synchronously, on the core's own host device.
 class GuardedHostExecutable final : public GuardedExecutable, public HostRun, public MemoryMap {
  public:
   // `run` is the other base of `made`.
@@ -301,7 +302,7 @@ class GuardedHostExecutable final : public GuardedExecutable, public HostRun, pu
 
  private:
   const HostRun& run_;
-  const MemoryMap* map_;  // null: it does not tell where its values lie
+  const MemoryMap* map_;  // null: it does not report where its values are
   const bool checks_values_;
   const ValueCheck output_check_;
 };
@@ -326,8 +327,8 @@ class GuardedBackend final : public TargetBackend {
     if (!answer.ok()) return Refusal{answer.error().message()};
     return *std::move(answer);
   }
-  // These only choose layouts and who copies: where the plugin throws in them, its operators are row-major, outputs are
-  // copied, and a warning says so.
+  // These functions only choose layouts and who copies outputs: if the plugin throws in them, its operators are
+  // row-major, outputs are copied, and a warning reports it.
   std::vector<LayoutKernel> layout_kernels(const Op& op) const override {
     return or_nothing<std::vector<LayoutKernel>>("layout_kernels()", [&] { return made_->layout_kernels(op); });
   }

@@ -1,4 +1,4 @@
-// Calls into plugin code, with its exceptions turned into errors, and wrappers that make them.
+// Calls into plugin code that turn its exceptions into errors, and wrappers that use such calls.
 #pragma once
 #include <exception>
 #include <memory>
@@ -10,7 +10,7 @@
 
 namespace tenon::plugin_room {
 
-// What a plugin made keeps its library loaded: every wrapper holds one of these.
+// Objects made by a plugin keep its library loaded: every wrapper holds one of these.
 struct Origin {
   std::string plugin;             // its name, for messages
   std::shared_ptr<void> library;  // null: built in
@@ -35,7 +35,7 @@ auto guarded(const Origin& origin, std::string_view what, const Body& body) -> d
 // not null.
 Result<std::unique_ptr<TargetBackend>> guard_backend(OriginPtr origin, std::unique_ptr<TargetBackend> made);
 
-// An executable promises what the graph has: counts, names and types, in order.
+// Checks that an executable declares the counts, names and types of the graph, in order.
 Result<void> check_signature(const Origin& origin, const Executable& made, const std::vector<ValueInfo>& inputs,
                              const std::vector<ValueInfo>& outputs);
 

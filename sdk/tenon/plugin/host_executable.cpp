@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-// A tensor that lies in a buffer of the host device, where it is.
+// A tensor in a buffer of the host device, in place.
 Result<Datum> host_view(const RunValue& value) {
   if (!value.on_device()) return value.host;
   const DeviceTensor& device = value.device;
@@ -26,7 +26,7 @@ Result<Datum> host_view(const RunValue& value) {
   return Datum(std::move(tensor));
 }
 
-// Its runner finds a program by the types and extents of inputs, and makes outputs by that.
+// Its runner selects a program by the types and extents of inputs, and allocates outputs accordingly.
 class GraphExecutable final : public HostExecutable, public MemoryMap, public plugin_room::ChecksValues {
  public:
   static Result<std::unique_ptr<Executable>> make(std::unique_ptr<Graph> graph, HostExecutableOptions options) {
@@ -114,7 +114,7 @@ Result<EventPtr> HostExecutable::enqueue(Stream& stream, std::span<const RunValu
                  "' is enqueued on a stream of device '", stream.device().name(), "'");
   }
   TENON_OK(check_counts(inputs.size(), outputs.size()));
-  // Of our own: the stream may work later, when the caller's are gone.
+  // Owned copies: the stream may run later, when the caller's are gone.
   std::vector<Datum> data;
   data.reserve(inputs.size());
   for (const RunValue& input : inputs) {

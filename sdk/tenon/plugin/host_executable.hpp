@@ -1,4 +1,4 @@
-// Executables of targets that run graphs on the host's memory: programs of the graph, on the target's kernels.
+// Executables of targets that run graphs in host memory: programs of the graph, with the target's kernels.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,20 +13,20 @@
 
 namespace tenon {
 
-// What all executables of host_device() have in common; a derived one says HostRun::run.
+// Common base of all executables of host_device(); a derived class implements HostRun::run.
 class TENON_API HostExecutable : public Executable, public HostRun {
  public:
   Device& device() const override { return *device_; }
   const std::vector<ValueInfo>& inputs() const override { return inputs_; }
   const std::vector<ValueInfo>& outputs() const override { return outputs_; }
-  // run(), in the order of the stream. Inputs in buffers of the host device are read where they are.
+  // Calls run() in the order of the stream. Inputs in buffers of the host device are read in place.
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                            const RunOptions& options) const override;
 
  protected:
   // Inputs and outputs are those of the graph, which is not kept.
   explicit HostExecutable(const Graph& graph);
-  // An output of the graph that no value feeds is an error.
+  // An output of the graph without a value is an error.
   static Result<void> check_outputs(const Graph& graph);
   Result<void> check_counts(size_t inputs, size_t outputs) const;
 
@@ -40,7 +40,7 @@ struct HostExecutableOptions {
   std::string target;  // for messages
   std::shared_ptr<const irgen::KernelSource> kernels;
   irgen::RunnerOptions runner;
-  // Executable::listing and Executable::kernels; asked of the graph that runs. None: there is nothing to show.
+  // Executable::listing and Executable::kernels, for the graph that runs. Empty: there is nothing to show.
   std::function<Result<std::string>(const Graph&)> listing = {};
   std::function<std::vector<KernelInfo>(const Graph&)> kernel_infos = {};
 };

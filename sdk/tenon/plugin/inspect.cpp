@@ -49,7 +49,7 @@ struct Descriptor {
   }
 };
 
-// Others could put code of theirs there. `what` is "the file" or "its folder".
+// Checks that others cannot put code of theirs there. `what` is "the file" or "its folder".
 Result<void> check_owner(const std::string& path, std::string_view what, const struct stat& status) {
   if (status.st_mode & S_IWOTH) {
     return error(Code::plugin, "'", path, "': ", what,
@@ -143,7 +143,7 @@ class ElfFile {
       return fault(header_.e_phnum, " program headers of ", header_.e_phentsize, " bytes");
     }
     TENON_OK(check_inside("its table of segments", header_.e_phoff, sizeof(Elf64_Phdr) * header_.e_phnum));
-    // The loader does not need sections, but they stand last: a file without its end lacks them.
+    // The loader does not need sections, but they are at the end: a truncated file lacks them.
     if (header_.e_shnum > 0) {
       TENON_OK(check_inside("its table of sections", header_.e_shoff, uint64_t{header_.e_shentsize} * header_.e_shnum));
     }
@@ -186,7 +186,7 @@ class ElfFile {
     std::memcpy(&info, content.data(), std::min(content.size(), sizeof info));
     if (std::memcmp(info.magic, TENON_MAGIC, sizeof info.magic) != 0)
       return fault("the note of Tenon begins with other bytes");
-    // Before anything else, which another version may have laid out otherwise.
+    // Checked first, since another version may have another layout.
     if (info.abi_major != TENON_ABI_MAJOR) {
       return fault("speaks version ", info.abi_major, " of the plugin interface, this Tenon speaks ", TENON_ABI_MAJOR,
                    info.abi_major < TENON_ABI_MAJOR ? "; rebuild the plugin" : "; it needs a newer Tenon");

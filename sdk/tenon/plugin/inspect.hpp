@@ -1,4 +1,4 @@
-// What a plugin's file tells about itself, without a line of it being run.
+// The information in a plugin's file, read without running any of its code.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,10 +17,10 @@ struct PluginFile {
   std::vector<std::string> targets;
 };
 
-// Opens the file without waiting (a FIFO cannot hang it), and refuses in a sentence of its own: what is no regular
-// file; unless `insecure`, files and folders that others may write or that belong to neither root nor the caller; what
-// is no library of this machine, or is cut off; a library without a note of Tenon; a note that contradicts itself; an
-// interface that this core does not speak.
+// Opens the file without waiting (a FIFO cannot block it). Refuses, each with its own message: files that are not
+// regular; unless `insecure`, files and folders that others may write or that belong to neither root nor the caller;
+// files that are not a library of this machine, or are truncated; a library without a note of Tenon; a note that
+// contradicts itself; an interface that this core does not support.
 TENON_API Result<PluginFile> inspect_plugin(const std::string& path, bool insecure = false);
 
 }  // namespace tenon

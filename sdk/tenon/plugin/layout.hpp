@@ -1,9 +1,10 @@
-// The layout of the C++ side of the seam: one list of what core and plugin must see alike before they exchange C++
-// objects. Its lines give the layout hash of a build, and name the first difference where two builds disagree.
+// The layout of the C++ side of the seam: one list of everything that core and plugin must agree on before they
+// exchange C++ objects. Its lines give the layout hash of a build, and name the first difference where two builds
+// disagree.
 //
-// The list holds the configuration of the compiler and the standard library, sizes and alignments of the types that
+// The list contains the configuration of the compiler and the standard library, sizes and alignments of the types that
 // cross, offsets of their public fields, and the virtual functions of interfaces in the order of their tables (a test
-// checks that order and that none is missing). g++ 12 and clang++ 14 give equal lines at any optimisation.
+// checks that order and that none is missing). g++ 12 and clang++ 14 give equal lines at any optimisation level.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -135,8 +136,8 @@ struct Canary {
   double wide;
 };
 
-// Of passes, pass managers and rewrites, which cross as well, from a room that this one may not include: raised by hand
-// where their fields change. A test holds it against their sizes.
+// Passes, pass managers and rewrites also cross, but belong to a room that this one may not include. This number is
+// incremented by hand when their fields change; a test compares it with their sizes.
 constexpr uint64_t kPassesRevision = 2;
 
 constexpr uint64_t kOldStringAbi =

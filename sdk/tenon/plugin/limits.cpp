@@ -12,7 +12,8 @@ namespace tenon {
 namespace {
 
 using Integers = Attribute::Integers;
-// What a word stands for in one operator. An error: it has no such thing, or only a run tells.
+// The numbers that a word denotes for one operator. An error: the operator has no such property, or only a run knows
+// it.
 using Numbers = Result<Integers>;
 
 Error unknown(const Op& op) { return error(Code::unsupported, " of ", op.describe(), " is known only to a run"); }
@@ -56,9 +57,9 @@ Numbers kernel_of(const Op& op) {
   return extents(op, weights ? op.operand(*weights) : nullptr, 2, SIZE_MAX);
 }
 
-// What auto_pad SAME_* comes to: begins, then ends.
+// The padding that auto_pad SAME_* results in: begins, then ends.
 Numbers same_pads(const Op& op) {
-  if (isa<ConvTranspose>(op)) return unknown(op);  // there it follows from the output
+  if (isa<ConvTranspose>(op)) return unknown(op);  // there it depends on the output
   TENON_TRY(kernel, kernel_of(op));
   TENON_TRY(in, extents(op, op.operand(0), 2, SIZE_MAX));
   if (in.size() != kernel.size()) return unknown(op);
@@ -82,7 +83,7 @@ bool takes_tensor(const OpDef& def) {
   if (def.operands().empty()) return false;
   const auto set = def.type_vars().find(def.operands()[0].type_var);
   if (set == def.type_vars().end()) return true;  // an element type
-  // Where sequences or optionals may stand for tensors too, any tensor may.
+  // Where sequences or optionals are allowed besides tensors, any tensor is.
   const bool takes_others =
       set->second.contains(Type::sequence(Type())) || set->second.contains(Type::optional(Type()));
   return !takes_others || set->second.contains(Type(kF32, Shape()));
@@ -91,7 +92,7 @@ bool takes_tensor(const OpDef& def) {
 struct Word {
   std::string_view text;
   bool (*has_meaning)(const OpDef&);
-  Numbers (*numbers)(const Op&);  // of an operator with a definition for which it has
+  Numbers (*numbers)(const Op&);  // of an operator whose definition has the property
 };
 constexpr Word kWords[] = {
     {"kernel", [](const OpDef& def) { return def.attribute("kernel_shape") || weights_of(def); }, kernel_of},
@@ -107,7 +108,7 @@ constexpr Word kWords[] = {
     {"dims", takes_tensor, [](const Op& op) { return of_first_values(op, 0, SIZE_MAX); }},
 };
 
-// What may be limited of operators of this definition: its attributes, and the words that mean something for it.
+// The limits that are possible for operators of this definition: its attributes, and the words with a meaning for it.
 std::vector<std::string> words_for(const OpDef& def) {
   std::vector<std::string> words;
   for (const Word& word : kWords) {
@@ -117,7 +118,7 @@ std::vector<std::string> words_for(const OpDef& def) {
   return words;
 }
 
-// An operator, and under which name its limits are stated.
+// An operator, and the name under which its limits are stated.
 struct Stated {
   const Op& op;
   std::string name;

@@ -19,7 +19,7 @@ namespace {
 
 using SharedLibrary = boost::dll::shared_library;
 
-// One library at a time, whoever asks.
+// Serialises loading, process-wide.
 std::recursive_mutex& loader_mutex() {
   static std::recursive_mutex mutex;
   return mutex;
@@ -35,7 +35,8 @@ Error fault(const PluginFile& file, std::string_view what) {
   return error(Code::plugin, "plugin '", file.name, "' (", file.path, ") ", what);
 }
 
-// An absolute path, every symbol bound now, nothing appended to the name; the loader's own sentence when it fails.
+// An absolute path, every symbol bound immediately, nothing appended to the name; on failure, the message of the
+// dynamic loader.
 Result<std::shared_ptr<SharedLibrary>> open_library(const PluginFile& file) {
   try {
     return std::make_shared<SharedLibrary>(file.path, boost::dll::load_mode::rtld_now);
@@ -75,7 +76,7 @@ Result<void> check_slots(const PluginFile& file, const tenon_slots& slots) {
   return {};
 }
 
-// Nothing when both sides see the same; else the first line that differs.
+// Empty when both sides have the same layout; else the first line that differs.
 std::string layout_difference(const tenon_slots& slots) {
   const std::span<const tenon_layout_line> ours(layout_internal::kLines);
   size_t count = 0;
@@ -156,13 +157,14 @@ class StartedPlugin final : public LoadedPlugin {
 
 Result<std::shared_ptr<LoadedPlugin>> load_plugin(const PluginFile& file) {
   std::lock_guard lock(loader_mutex());
-  // Never emptied: libraries stay until the process ends. What failed may be tried again, perhaps mended.
+  // Never cleared: libraries stay loaded until the process ends. Failures are not cached: the file may have been
+  // repaired.
   static auto& loaded = *new std::map<std::pair<uint64_t, uint64_t>, std::shared_ptr<LoadedPlugin>>;
   auto& entry = loaded[{file.device, file.inode}];
   if (entry) return entry;
   TENON_OK(probe(str("plugin '", file.name, "' (", file.path, ")"), [&]() -> Result<void> {
     TENON_TRY(tried, start(file));
-    // Kept: the child ends without unloading, since a plugin's last words are no part of the attempt.
+    // Kept alive: the child ends without unloading, since a plugin's destructors are not part of the attempt.
     static std::optional<Started> kept;
     kept = std::move(tried);
     return {};

@@ -1,4 +1,4 @@
-// Calls of C slots, and what the host gives them.
+// Calls of C slots, and the host functions passed to them.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +9,7 @@
 namespace tenon::plugin_room {
 namespace {
 
-constexpr std::array kCodes = {Code::internal,  // TENON_OK has none
+constexpr std::array kCodes = {Code::internal,  // TENON_OK has no code
                                Code::invalid_argument,   Code::not_found, Code::already_exists, Code::unsupported,
                                Code::resource_exhausted, Code::io,        Code::parse,          Code::plugin,
                                Code::internal,           Code::cancelled};
@@ -45,14 +45,14 @@ const tenon_host& host_services() {
 }
 
 int32_t Call::fail(tenon_call* call, int32_t code, tenon_text message) {
-  // The call is the first member of what it is linked with.
+  // The call is the first member of the structure that contains it.
   reinterpret_cast<Linked*>(call)->self->message_ = view(message);
   return code;
 }
 
 Result<void> Call::result(const Origin& origin, std::string_view slot, int32_t code) const {
   if (code == TENON_OK) return {};
-  // A plugin's own reasons stand alone; its faults are told with its name.
+  // A plugin's own reasons are reported as they are; its faults are reported with its name.
   const bool reason = code > 0 && code < static_cast<int32_t>(kCodes.size()) && code != TENON_PLUGIN_FAULT;
   if (!reason || message_.empty()) {
     return error(Code::plugin, "plugin '", origin.plugin, "' failed in '", slot, "' with code ", code,

@@ -85,7 +85,7 @@ class PlainStream final : public Stream {
   Result<EventPtr> call(std::function<Result<void>()> work) override {
     auto shared = std::make_shared<HostWork>();
     shared->work = std::move(work);
-    // Given away: the plugin calls it once.
+    // Ownership passes to the plugin, which calls it once.
     auto* context = new std::shared_ptr<HostWork>(shared);
     tenon_event* event = nullptr;
     auto done = library().call("call_host", library().slots.call_host, handle_, &PlainStream::run_work,

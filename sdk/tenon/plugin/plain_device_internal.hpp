@@ -9,7 +9,7 @@
 
 namespace tenon::plugin_room {
 
-// What all objects of one opened target share.
+// Shared by all objects of one opened target.
 struct Library {
   OriginPtr origin;
   tenon_slots slots;
@@ -19,7 +19,7 @@ struct Library {
                     Arguments... arguments) const {
     return call_slot(*origin, slot, function, arguments...);
   }
-  // Handles are given back; nobody is left to hear of an exception.
+  // Releases a handle; no caller is left to receive an exception.
   template <class Handle>
   void release(std::string_view slot, void (*function)(Handle*), Handle* handle) const {
     if (!handle) return;
@@ -38,11 +38,11 @@ struct DeviceHandle {
 };
 using DevicePtr = std::shared_ptr<DeviceHandle>;
 
-// Of a library with the group `memory`. Its buffers and streams are what handle_of takes.
+// For a library with the group `memory`. handle_of accepts its buffers and streams.
 std::shared_ptr<Device> make_plain_device(DevicePtr owner, const TargetDescription& description);
 tenon_buffer* handle_of(const Buffer& buffer);
 tenon_stream* handle_of(const Stream& stream);
-// What `slot` gave for work on the stream; null is the plugin's fault.
+// The event that `slot` returned for work on the stream; null is the plugin's fault.
 Result<EventPtr> make_plain_event(const Stream& stream, std::string_view slot, tenon_event* event);
 
 }  // namespace tenon::plugin_room

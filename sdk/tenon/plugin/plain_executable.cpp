@@ -8,7 +8,7 @@
 namespace tenon::plugin_room {
 namespace {
 
-// Results of one run, made as the plugin asks for them.
+// Results of one run, allocated as the plugin asks for them.
 struct Outputs {
   const Library& library;
   Device& device;
@@ -70,7 +70,7 @@ class PlainExecutable final : public Executable {
   const std::vector<ValueInfo>& inputs() const override { return inputs_; }
   const std::vector<ValueInfo>& outputs() const override { return outputs_; }
 
-  // RunOptions::parallel stays unused: the C profile has no way to hand threads to a plugin, which works with its own.
+  // RunOptions::parallel is unused: the C profile has no way to pass threads to a plugin, which uses its own.
   Result<EventPtr> enqueue(Stream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                            const RunOptions& options) const override {
     if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size() || &stream.device() != device_.get()) {

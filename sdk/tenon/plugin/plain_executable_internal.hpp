@@ -5,13 +5,13 @@
 
 namespace tenon::plugin_room {
 
-// `constants` and `bytes` are what the plugin may point into.
+// The plugin may point into `constants` and `bytes`.
 std::unique_ptr<Executable> make_plain_executable(DevicePtr owner, std::shared_ptr<Device> device,
                                                   tenon_executable* handle, std::vector<ValueInfo> inputs,
                                                   std::vector<ValueInfo> outputs, std::vector<Tensor> constants,
                                                   std::shared_ptr<void> bytes);
 
-// Stored: inputs and outputs as text, padded to 64 bytes, then the plugin's own bytes.
+// Storage format: inputs and outputs as text, padded to 64 bytes, then the plugin's own bytes.
 struct Stored {
   std::vector<ValueInfo> inputs, outputs;
   std::span<const std::byte> bytes;

@@ -1,4 +1,4 @@
-// The C side of the seam as the core's own interfaces.
+// The C side of the seam, adapted to the core's own interfaces.
 #pragma once
 #include <deque>
 #include <map>
@@ -16,7 +16,7 @@ std::string_view view(tenon_text text);
 
 const tenon_host& host_services();
 
-// One call of a slot: what it says through fail() becomes the Error.
+// One call of a slot: the message that it passes to fail() becomes the Error.
 class Call {
  public:
   Call() : call_{{sizeof(tenon_call), fail}, this} {}
@@ -36,10 +36,10 @@ class Call {
   std::string message_;
 };
 
-// A host function that a plugin called has failed: says why, and gives the code to return.
+// A host function called by a plugin has failed: reports why, and returns the code to return.
 int32_t fail_with(tenon_call* call, const Error& error);
 
-// Calls a slot that can fail: its first argument is the call. What it throws is an Error too.
+// Calls a slot that can fail: its first argument is the call. Exceptions become errors, too.
 template <class... Parameters, class... Arguments>
 Result<void> call_slot(const Origin& origin, std::string_view slot, int32_t (*function)(tenon_call*, Parameters...),
                        Arguments... arguments) {
@@ -47,30 +47,31 @@ Result<void> call_slot(const Origin& origin, std::string_view slot, int32_t (*fu
   return guarded(origin, slot, [&] { return call.result(origin, slot, function(call.get(), arguments...)); });
 }
 
-// A target on the slots of a library, which have been checked (loader). On host memory unless the library has the group
+// A target on the slots of a library, which the loader has checked. In host memory unless the library has the group
 // `memory`.
 Result<std::unique_ptr<TargetBackend>> create_plain_backend(OriginPtr origin, const tenon_slots& slots,
                                                             const TargetDescription& description);
 Result<void> plain_available(const Origin& origin, const tenon_slots& slots, const TargetDescription& description);
 
-// Operators, types and graphs as the structures of abi.h. A view borrows from what it shows and owns the rest.
+// Operators, types and graphs as the structures of abi.h. A view borrows from the objects that it presents and owns the
+// rest.
 class PlainView {
  public:
   explicit PlainView(const Graph& graph);
-  // One operator alone: operand i is value i, result i is value operand_count + i.
+  // One operator on its own: operand i is value i, result i is value operand_count + i.
   explicit PlainView(const Op& op);
   PlainView(const PlainView&) = delete;
   PlainView& operator=(const PlainView&) = delete;
 
   const tenon_graph& graph() const { return graph_; }
   const tenon_op& op() const { return ops_.front(); }
-  // Tensors that the graph view points into; they must live as long as who keeps the view's constants.
+  // Tensors that the graph view points into; they must live as long as the holder of the view's constants.
   const std::vector<Tensor>& constants() const { return tensors_; }
 
  private:
   template <class T>
   const T* keep(std::vector<T> values, std::deque<std::vector<T>>& pool) {
-    values.reserve(values.size() + 1);  // never null, which C functions do not take even for nothing
+    values.reserve(values.size() + 1);  // never null, which C functions do not accept even for zero bytes
     pool.push_back(std::move(values));
     return pool.back().data();
   }

@@ -5,7 +5,7 @@
 namespace tenon::plugin_room {
 
 namespace {
-constexpr int64_t kElideBeyond = 64;  // elements; the constants themselves stand beside the text
+constexpr int64_t kElideBeyond = 64;  // number of elements; the constants themselves are passed beside the text
 }
 
 PlainView::PlainView(const Graph& graph) {

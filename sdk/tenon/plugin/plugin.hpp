@@ -4,7 +4,7 @@
 //   TENON_PLUGIN(MyPlugin, "acme", "Acme Inc.", "1.2.0", "acme-small acme-large")
 //
 // It defines the exported symbol, the note that can be read without running code, and the guards that keep exceptions
-// on this side. The class is used by cores of the same layout (see layout.hpp). With a static member
+// inside the plugin. The class is used by cores of the same layout (see layout.hpp). With a static member
 //
 //   static void fill(tenon_slots& slots);      // TENON_SET_SLOT(&slots, run, tenon::guarded<run>)
 //
@@ -27,7 +27,7 @@ inline int32_t fail(tenon_call* call, std::string_view message) {
   return call->fail(call, TENON_PLUGIN_FAULT, {message.data(), message.size()});
 }
 
-// Runs `body`; what it throws becomes a failed call.
+// Runs `body`; an exception makes the call fail.
 template <class Body>
 int32_t guard(tenon_call* call, const Body& body) noexcept {
 #ifdef __cpp_exceptions
@@ -52,7 +52,7 @@ struct Guarded<kFunction> {
     return guard(call, [&] { return kFunction(call, arguments...); });
   }
 };
-// Releasing functions have nobody to tell.
+// Functions that release something have no way to report an error.
 template <class Handle, void (*kFunction)(Handle*)>
 struct Guarded<kFunction> {
   static void call(Handle* handle) {
@@ -97,14 +97,14 @@ int32_t query(tenon_call* call, const tenon_host*, tenon_slots* slots) {
 
 }  // namespace plugin_internal
 
-// A slot that catches what `kFunction` throws.
+// A slot that catches the exceptions of `kFunction`.
 template <auto kFunction>
 inline constexpr auto guarded = plugin_internal::Guarded<kFunction>::call;
 
 }  // namespace tenon
 
 // TENON_PLUGIN(class, name, vendor, version, targets): once per library, at file scope, outside namespaces. The texts
-// are literals; `targets` names what the plugin drives, separated by blanks.
+// are literals; `targets` names the targets that the plugin drives, separated by blanks.
 #define TENON_PLUGIN(plugin_class, name, vendor, version, targets)                                             \
   TENON_EXPORT_PLUGIN(                                                                                         \
       ::tenon::plugin_internal::query<plugin_class>,                                                           \

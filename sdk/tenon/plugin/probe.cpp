@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kDefaultSeconds = 10;
 constexpr int kMostSeconds = 3600;
-constexpr char kGood = 'K', kBad = 'E';  // first byte of the child's answer; then a code and a sentence
+constexpr char kGood = 'K', kBad = 'E';  // first byte of the child's answer, followed by a code and a sentence
 constexpr size_t kMostAnswer = 1 << 16;
 
 int limit_seconds() {
@@ -40,7 +40,7 @@ int limit_seconds() {
   return kDefaultSeconds;
 }
 
-// Nothing that the attempt does to files, signals or terminals reaches the parent.
+// Isolates the parent from what the attempt does to files, signals or terminals.
 void isolate(int keep) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -70,7 +70,7 @@ void isolate(int keep) {
   _exit(0);
 }
 
-// What the child said until it closed its end; nothing when it did not within the limit.
+// What the child has written until it closed its end; empty when it did not do so within the limit.
 std::optional<std::string> read_answer(int from, RunningTime::Span limit) {
   RunningTime time;
   std::string answer;
@@ -83,7 +83,7 @@ std::optional<std::string> read_answer(int from, RunningTime::Span limit) {
     if (count <= 0) return std::nullopt;
     const ssize_t got = read(from, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    // What the plugin leaves running may hold the other end open: a whole answer is enough.
+    // Processes that the plugin leaves running may hold the other end open: a complete answer suffices.
     if (got <= 0) return answer;
     answer.append(buffer, static_cast<size_t>(got));
     if (answer.front() == kGood) return answer;
@@ -125,7 +125,7 @@ Result<Outcome> try_once(const std::string& what, int seconds, const std::functi
   if (!answer) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  kill(-child, SIGKILL);  // what it started
+  kill(-child, SIGKILL);  // and its descendants
   if (!answer) return Outcome::timed_out;
   if (answer->empty()) return error(Code::plugin, what, " ", fate(status), " while it was loaded");
   if (answer->front() == kGood) return Outcome::answered;
@@ -138,7 +138,8 @@ Result<Outcome> try_once(const std::string& what, int seconds, const std::functi
 
 Result<void> probe(const std::string& what, const std::function<Result<void>()>& attempt) {
   const int seconds = limit_seconds();
-  // A lock of the core that another thread held when the child was made is held there for ever; hardly twice in a row.
+  // A lock of the core that another thread held during the fork is never released in the child; this is unlikely twice
+  // in a row.
   for (int tries = has_other_threads() ? 2 : 1; tries > 0; --tries) {
     TENON_TRY(outcome, try_once(what, seconds, attempt));
     if (outcome == Outcome::answered) return {};

@@ -1,4 +1,4 @@
-// Trying something in a child process first: plugins before they are loaded, and drivers that a plugin asks.
+// Trial runs in a child process: of plugins before they are loaded, and of drivers that a plugin queries.
 #pragma once
 #include <functional>
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace tenon::plugin_room {
 
-// Runs `attempt` in a forked child, whose output is dropped and whose files but one are closed. What it returns is
-// returned; a child that dies, ends the process or takes longer than the limit (TENON_PLUGIN_TIMEOUT seconds, 10 by
-// default) is Code::plugin. `what` names the attempt: "plugin '/a/b.so'".
+// Runs `attempt` in a forked child, whose output is dropped and whose files but one are closed. Returns the result of
+// `attempt`; a child that dies, exits or takes longer than the limit (TENON_PLUGIN_TIMEOUT seconds, 10 by default) is
+// Code::plugin. `what` names the attempt: "plugin '/a/b.so'".
 TENON_API Result<void> probe(const std::string& what, const std::function<Result<void>()>& attempt);
 
 }  // namespace tenon::plugin_room

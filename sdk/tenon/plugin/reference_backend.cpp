@@ -37,7 +37,7 @@ class ReferenceBackend final : public TargetBackend {
 
  private:
   HostExecutableOptions options() const {
-    // Holds nothing: its owner is the process.
+    // Stateless: never freed.
     std::shared_ptr<const irgen::KernelSource> kernels(std::shared_ptr<void>(), &irgen::reference_kernels());
     irgen::RunnerOptions runner{.threads = default_pool().threads()};
     runner.lower.grouping = irgen::strip_grouping(irgen::reference_strips(description_, runner.threads));

@@ -1,5 +1,5 @@
-// The reference target under a description of one's own: limits that it states are refusals, which makes any mix of
-// targets testable on the host.
+// The reference target with a custom description: the limits that it states are refusals, so that any combination of
+// targets can be tested on the host.
 #pragma once
 #include <memory>
 #include <optional>
@@ -9,16 +9,17 @@
 
 namespace tenon {
 
-// An error at what the reference does not read: other roles of layouts than activation, weight and matrix, and options.
+// An error for entries that the reference does not read: roles of layouts other than activation, weight and matrix, and
+// options.
 TENON_API Result<void> check_reference(const TargetDescription& description);
 
 TENON_API std::unique_ptr<TargetBackend> create_reference_backend(TargetDescription description);
-// Of the reference without any file.
+// The description of the reference without any file.
 TENON_API TargetDescription reference_description();
 
 // Why the reference cannot run `op`: no evaluator and no decomposition, of the operator or of one in its regions.
 TENON_API std::optional<Refusal> reference_refuses(const Op& op);
-// Whether an evaluator or a decomposition runs `op` itself, whatever its regions hold.
+// Whether an evaluator or a decomposition runs `op` itself, whatever its regions contain.
 TENON_API bool reference_runs(const Op& op);
 
 }  // namespace tenon

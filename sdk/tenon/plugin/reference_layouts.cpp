@@ -13,7 +13,7 @@ namespace {
 enum class Family : uint8_t {
   convolution,  // x [N, C, ...], w [O, I, ...]
   matmul,       // a [M, K], b [K, N]
-  pooling,      // each channel by itself
+  pooling,      // each channel on its own
   elements,     // operand 0 and the results
   join,         // all operands
 };
@@ -54,7 +54,7 @@ std::optional<Dims> dims_of(const Value* value) {
   return value && value->type().is_tensor() ? value->type().shape().static_dims() : std::nullopt;
 }
 
-// The layout of the value under this text, when it is one.
+// The layout of the value with this text, if it is valid.
 std::optional<Layout> layout_of(const Value* value, const std::string& text) {
   const auto dims = dims_of(value);
   if (!dims || value->type().element().is_string()) return std::nullopt;
@@ -75,7 +75,7 @@ double cost_of(const Op& op) {
   return bytes;
 }
 
-// Is dim `d` the only one with padding?
+// Whether dim `d` is the only one with padding.
 bool pads_only(const Layout& layout, char dim) {
   for (size_t v = 0; v < layout.variables().size(); ++v) {
     const int i = static_cast<int>(v);
@@ -111,7 +111,7 @@ class KernelMaker {
   }
 
  private:
-  // Kernels in blocks add up whole blocks, so what both sides have beyond the elements must be zero.
+  // Blocked kernels accumulate whole blocks, so the padding of both operands must be zero.
   void add_weight(const Layout& activation, LayoutKernel& kernel) const {
     const auto stated = description_.layouts.find(family_ == Family::matmul ? "matrix" : "weight");
     if (stated == description_.layouts.end()) return;

@@ -42,7 +42,7 @@ struct TargetRegistry::Impl {
       if (candidate.status.name == description.plugin && candidate.file)
         return plugin_room::load_plugin(*candidate.file);
       if (candidate.file) names.push_back(candidate.status.name);
-      // A file that cannot even tell its name may well be the one that is missed.
+      // A file whose name cannot even be read may be the plugin that is missing.
       const bool meant = candidate.status.name == description.plugin ||
                          std::filesystem::path(candidate.status.path).stem() == description.plugin;
       if (!candidate.file && meant) broken.push_back(candidate.status.error);
@@ -54,7 +54,7 @@ struct TargetRegistry::Impl {
                  "; --plugin PATH or TENON_PLUGIN_PATH name further places");
   }
 
-  // The plugin that drives it, none of the reference. Its operators are known from here on.
+  // The plugin that drives it; none for the reference. Its operators are registered from here on.
   Result<std::shared_ptr<LoadedPlugin>> checked(const TargetDescription& description) {
     std::shared_ptr<LoadedPlugin> plugin;
     if (description.plugin == kReference) {
@@ -116,7 +116,7 @@ Result<std::unique_ptr<TargetBackend>> TargetRegistry::open(std::string_view tar
 
 Result<TargetDescription> TargetRegistry::describe(std::string_view target) {
   auto description = find_target(target);
-  // The fallback of everything works without any file.
+  // The fallback works without any file.
   if (target == kReference &&
       !(description.ok() && description->plugin == kReference && impl_->checked(*description).ok()))
     return reference_description();
@@ -152,7 +152,7 @@ std::string TargetRegistry::best_target() {
   for (FoundTarget& found : list_targets()) {
     if (found.description.ok() && found.description->rank > 0) ranked.push_back(*std::move(found.description));
   }
-  // Of equals the first by name.
+  // Equal ranks are ordered by name.
   std::ranges::stable_sort(ranked, std::ranges::greater(), &TargetDescription::rank);
   const auto best = std::ranges::find_if(ranked, [&](const auto& target) { return impl_->available(target).ok(); });
   return best == ranked.end() ? std::string(kReference) : best->name;

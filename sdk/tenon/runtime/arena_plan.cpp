@@ -7,8 +7,8 @@
 namespace tenon {
 namespace {
 
-// A tenth of a second at the most, spent only where the bound is missed: networks of a few hundred blocks are searched
-// thoroughly, graphs of many thousands swiftly.
+// A tenth of a second at most, spent only where the bound is missed: networks of a few hundred blocks are searched
+// thoroughly, graphs of many thousands briefly.
 constexpr size_t kLooks = 2'000'000, kFewBlocks = 100;
 
 size_t effort_for(size_t blocks) { return std::max(kLooks / std::max(blocks, kFewBlocks), PlanOptions::kSwift); }

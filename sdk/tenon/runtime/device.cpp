@@ -43,7 +43,7 @@ Result<RunValue> to_device(Stream& stream, const Tensor& tensor) {
   TENON_TRY(buffer, device.allocate(memories.front(), tensor.bytes()), "placing a tensor ", tensor, " on device '",
             device.name(), "'");
   TENON_TRY(copied, stream.copy_to_device(*buffer, 0, {tensor.data(), tensor.bytes()}));
-  // The caller may drop the tensor as soon as this returns.
+  // The caller may release the tensor when this returns.
   TENON_OK(copied->wait(), "copying a tensor ", tensor, " to device '", device.name(), "'");
   return RunValue{{}, {tensor.element(), tensor.dims(), std::move(buffer), 0}};
 }

@@ -46,7 +46,7 @@ Result<void> guarded(const QueuedWork& work) {
   }
 }
 
-// What both kinds of stream share: checks of ranges, and copies as work.
+// Common base of both kinds of stream: checks of ranges, and copies as work.
 class HostStream : public Stream {
  public:
   explicit HostStream(std::shared_ptr<Device> device) : device_(std::move(device)) {}
@@ -92,7 +92,7 @@ class FailedEvent final : public Event {
   Error error_;
 };
 
-// Works inside the enqueuing call.
+// Runs work inside the enqueuing call.
 class InlineStream final : public HostStream {
  public:
   using HostStream::HostStream;
@@ -134,7 +134,7 @@ class QueuedEvent final : public Event {
   Result<void> result_;
 };
 
-// Works on a thread of its own. Destruction finishes what was enqueued.
+// Runs work on a thread of its own. The destructor finishes all enqueued work.
 class BackgroundStream final : public HostStream {
  public:
   explicit BackgroundStream(std::shared_ptr<Device> device)
@@ -185,11 +185,11 @@ class BackgroundStream final : public HostStream {
       Job job = std::move(jobs_.front());
       jobs_.pop_front();
       running_ = job.event;
-      // What was enqueued behind a failure fails with it.
+      // Work that was enqueued after a failure fails with it.
       Result<void> result = error_ ? Result<void>(*error_) : Result<void>();
       lock.unlock();
       if (result.ok()) result = guarded(job.work);
-      job.work = nullptr;  // what it holds is released before anybody is told that it is done
+      job.work = nullptr;  // what it holds is released before its completion is visible
       lock.lock();
       if (!result.ok() && !error_) error_ = result.error();
       running_ = nullptr;
@@ -203,7 +203,7 @@ class BackgroundStream final : public HostStream {
   EventPtr running_;
   std::optional<Error> error_;
   bool ending_ = false;
-  std::thread worker_;  // last: it starts when everything else is there
+  std::thread worker_;  // last: it starts after all other members are initialised
 };
 
 class HostDevice final : public Device, public std::enable_shared_from_this<HostDevice> {

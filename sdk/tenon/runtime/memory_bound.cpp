@@ -7,7 +7,7 @@ namespace {
 
 using BySteps = std::vector<Address>;
 
-// Sum over the members that are alive, of what `bytes_of` says.
+// The sum of `bytes_of` over the members that are live.
 template <class BytesOf>
 BySteps alive(const Problem& problem, const BytesOf& bytes_of) {
   BySteps sums(problem.steps.size() + 1, 0);
@@ -22,8 +22,8 @@ BySteps alive(const Problem& problem, const BytesOf& bytes_of) {
   return sums;
 }
 
-// At least what in-place results can save in the step of their birth: each replaces one block, and each block is
-// replaced by one result.
+// A lower bound of what in-place results can save in the step of their birth: each replaces one block, and each block
+// is replaced by one result.
 BySteps savings(std::span<const MemoryBlock> blocks, const Problem& problem) {
   BySteps by_born(problem.steps.size(), 0), by_dead(by_born);
   std::map<size_t, Address> replaced;  // by block that dies
@@ -46,7 +46,7 @@ BySteps savings(std::span<const MemoryBlock> blocks, const Problem& problem) {
   return by_born;
 }
 
-// Members whose offsets are multiples of `align` begin that far apart; only the top one needs no more than its size.
+// Members whose offsets are multiples of `align` begin at that distance; only the top one needs no more than its size.
 void raise_by_alignment(const Problem& problem, const BySteps& saved, Bound& bound) {
   std::vector<Address> aligns;
   for (const Member& member : problem.members) aligns.push_back(member.align);
@@ -65,7 +65,7 @@ void raise_by_alignment(const Problem& problem, const BySteps& saved, Bound& bou
   }
 }
 
-// What lies between pinned blocks is of use only where the smallest other one fits.
+// The gap between pinned blocks is usable only where the smallest other block fits.
 class PinnedGaps {
  public:
   PinnedGaps(const Problem& problem, const BySteps& saved) : problem_(problem), saved_(saved) {
@@ -90,7 +90,7 @@ class PinnedGaps {
   }
 
  private:
-  // Where `bytes` of loose blocks end at best, at one step.
+  // The lowest possible end of `bytes` bytes of loose blocks, at one step.
   Address end_of(uint32_t step, Address bytes) const {
     if (bytes <= 0) return 0;
     Address from = 0;
@@ -106,7 +106,7 @@ class PinnedGaps {
     return from + bytes;
   }
 
-  // The lowest place of a block among the pinned ones alone.
+  // The lowest place of a block among the pinned ones only.
   Address lowest(std::span<const MemoryBlock> blocks, const Member& member) const {
     const auto& permitted = blocks[member.block].in_place_of;
     Address at = member.admit(0);

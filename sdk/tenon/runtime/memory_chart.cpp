@@ -9,7 +9,7 @@
 namespace tenon {
 namespace {
 
-// Coordinates are thousandths of the chart's time and of its bytes: the browser stretches them.
+// Coordinates are thousandths of the chart's time and bytes: the browser scales them.
 class Drawing {
  public:
   explicit Drawing(const MemoryChart& chart) : chart_(chart) {
@@ -50,7 +50,7 @@ class Drawing {
                block.last, block.rules, "</title></rect>\n");
   }
 
-  // How many bytes are alive, and where most are.
+  // The number of live bytes over time, and its maximum.
   std::string alive() const {
     std::map<size_t, int64_t> change;
     for (const MemoryChart::Block& block : chart_.blocks) {

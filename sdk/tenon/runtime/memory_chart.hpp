@@ -1,5 +1,5 @@
-// Memory over time as a page for a browser: the one drawing board of all pictures of memory, those of plans
-// (memory_picture.hpp) and those of programs (program/exec/picture.hpp).
+// Memory over time as an HTML page: the renderer of all pictures of memory, those of plans (memory_picture.hpp) and
+// those of programs (program/exec/picture.hpp).
 #pragma once
 #include <cstddef>
 #include <span>
@@ -11,35 +11,35 @@
 
 namespace tenon {
 
-// One arena: time goes to the right, addresses upward. Blocks are rectangles; lines say where the lower bound is, how
-// many bytes are alive, and at which step most are.
+// One arena: time on the horizontal axis, addresses on the vertical. Blocks are rectangles; lines mark the lower bound,
+// the number of live bytes, and the step with most of them.
 struct MemoryChart {
   struct Block {
     std::string name;
     size_t bytes = 0, offset = 0;
-    size_t first = 0, last = 0;  // steps in which it is alive
-    std::string rules;           // behind what is said of it: ", pinned"
+    size_t first = 0, last = 0;  // steps in which it is live
+    std::string rules;           // appended to its description: ", pinned"
   };
   std::string heading, summary;  // no summary: ""
   size_t bytes = 0, lower_bound_bytes = 0;
-  std::vector<Block> blocks;  // those without bytes are not drawn
+  std::vector<Block> blocks;  // blocks without bytes are not drawn
 };
 
-// A second base of an Executable that knows where its values lie. Asked for by dynamic_cast, so that the seam to
-// plugins stays as it is.
+// A second base of an Executable that knows where its values are stored. Found by dynamic_cast, so that the plugin seam
+// is unchanged.
 class TENON_API MemoryMap {
  public:
   virtual ~MemoryMap();
-  // Of each arena, as it was planned for the latest run; before the first run, where extents are known without one.
+  // One per arena, as planned for the latest run; before the first run, only where extents are known without one.
   virtual std::vector<MemoryChart> memory_charts() const = 0;
 };
 
-// The rules for the elements of charts, for the page that holds them.
+// The CSS rules for the elements of charts, for the page that contains them.
 TENON_API std::string_view chart_style();
-// One chart as a part of a page: the bare picture, without heading and summary; "" when there is nothing to draw.
+// One chart as a part of a page: the picture alone, without heading and summary; "" when there is nothing to draw.
 TENON_API std::string chart_to_svg(const MemoryChart& chart);
 
-// Names and texts may be anything: what HTML would take for itself is escaped.
+// Names and texts may be arbitrary: they are escaped for HTML.
 TENON_API std::string charts_to_html(std::string_view title, std::string_view summary,
                                      std::span<const MemoryChart> charts);
 

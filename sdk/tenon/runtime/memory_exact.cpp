@@ -3,8 +3,8 @@
 namespace tenon::memory {
 namespace {
 
-// Any placement can be rebuilt without loss by putting its bodies, lowest first, at their lowest fits. So it is enough
-// to try the orders whose offsets never fall.
+// Any placement can be rebuilt without loss by placing its bodies, lowest first, at their lowest fits. It therefore
+// suffices to try orders with non-decreasing offsets.
 class Exhaustion {
  public:
   Exhaustion(const Problem& problem, Work& work, Placement& best)
@@ -64,7 +64,7 @@ class Exhaustion {
     }
   }
 
-  // What is left lies no lower than `floor`, and above what is placed.
+  // Remaining bodies are not below `floor`, and above the placed ones.
   bool possible(Address floor) const {
     for (size_t step = 0; step < rest_.size(); ++step) {
       if (rest_[step] > 0 && std::max(floor, top_[step]) + rest_[step] >= best_.end) return false;
@@ -75,7 +75,7 @@ class Exhaustion {
   const Problem& problem_;
   Work& work_;
   Placement& best_;
-  std::vector<Address> at_, top_, rest_;  // the latter two by step: end of what is placed, bytes of what is not
+  std::vector<Address> at_, top_, rest_;  // the latter two by step: end of the placed bodies, bytes of the others
   Address pinned_end_ = 0;
   size_t left_ = 0;
   std::vector<std::pair<Address, Address>> scratch_;

@@ -6,10 +6,10 @@
 namespace tenon::memory {
 namespace {
 
-// By what the orders sort.
+// Sort keys of the orders.
 struct Keys {
-  std::vector<Address> load;  // most bytes alive in any step of the body's life
-  uint32_t peak = 0;          // the step with most bytes alive
+  std::vector<Address> load;  // most live bytes in any step of the body's life
+  uint32_t peak = 0;          // the step with most live bytes
 
   explicit Keys(const Problem& problem) : load(problem.size()) {
     const size_t steps = problem.steps.size();
@@ -20,7 +20,7 @@ struct Keys {
     }
     std::partial_sum(alive.begin(), alive.end(), alive.begin());
     peak = static_cast<uint32_t>(std::max_element(alive.begin(), alive.end() - 1) - alive.begin());
-    // Maxima over 2^k steps each: two of them cover any life.
+    // Maxima over 2^k steps each: two of them cover any lifetime.
     std::vector<std::vector<Address>> most = {alive};
     for (size_t wide = 2; wide <= steps; wide *= 2) {
       const auto& half = most.back();
@@ -43,7 +43,7 @@ struct Keys {
 
 Address life(const Body& body) { return Address{body.last} - body.first + 1; }
 
-// Pinned bodies, then the others as `before` says; equal ones as given.
+// Pinned bodies, then the others sorted by `before`; equal ones in the given order.
 template <class Before>
 std::vector<uint32_t> sorted(const Problem& problem, const Before& before) {
   std::vector<uint32_t> order(problem.size());

@@ -7,10 +7,10 @@
 namespace tenon {
 namespace {
 
-// Sums stay below SIZE_MAX, whatever the sizes.
+// Saturating sum, whatever the sizes.
 size_t plus(size_t a, size_t b) { return a > SIZE_MAX - b ? SIZE_MAX : a + b; }
 
-// Edges without repetition, both ways.
+// Edges without duplicates, in both directions.
 struct Edges {
   std::vector<size_t> operand_begin, operands, user_begin, users;
 
@@ -53,7 +53,7 @@ class Orderer {
     const std::vector<size_t> topological = best.order;
     improve(topological, best);
     if (best.peak_bytes > least) improve(depth_first(topological), best);
-    // Among the nodes that are ready, the one that leaves least behind.
+    // Among the ready nodes, the one that leaves the fewest bytes live.
     if (best.peak_bytes > least)
       improve(listed([&](size_t freed, size_t node) {
                 return plus(nodes_[node].result_bytes, SIZE_MAX / 2 - std::min(freed, SIZE_MAX / 2));
@@ -71,7 +71,7 @@ class Orderer {
                  " nodes wait for each other in a cycle; the first is node ", first);
   }
 
-  // No order needs less: a node runs while all that it reads is there, and takes the place of one at best.
+  // A lower bound for any order: a node runs while all its operands are live, and replaces at most one of them.
   size_t least_peak() const {
     size_t least = 0;
     for (size_t node = 0; node < nodes_.size(); ++node) {
@@ -86,7 +86,7 @@ class Orderer {
     return least;
   }
 
-  // Ready nodes by ascending `cost(bytes that it frees, node)`, then as given.
+  // Ready nodes by ascending `cost(bytes that it frees, node)`, then in the given order.
   template <class Cost>
   std::vector<size_t> listed(const Cost& cost) const {
     std::vector<size_t> waits(nodes_.size()), unread(nodes_.size()), order;
@@ -118,7 +118,7 @@ class Orderer {
         if (--waits[user] == 0) enqueue(user);
       }
       for (const size_t operand : edges_.operands_of(node)) {
-        // The last reader frees it: that one has become cheaper. Its older entry is passed over.
+        // Its last reader frees it, so that node has become cheaper. Its older entry is skipped.
         if (--unread[operand] != 1) continue;
         for (const size_t user : edges_.users_of(operand)) {
           if (!done[user] && waits[user] == 0) enqueue(user);
@@ -128,7 +128,7 @@ class Orderer {
     return order;
   }
 
-  // Most memory needed to make each node's result, as if nobody else used what is below it.
+  // The memory needed to compute each node's result, as if nothing below it had other readers.
   std::vector<size_t> needs(const std::vector<size_t>& topological) const {
     std::vector<size_t> need(nodes_.size(), 0), sorted;
     for (const size_t node : topological) {
@@ -144,12 +144,12 @@ class Orderer {
     return need;
   }
 
-  // Puts the node's operands at the end of `list`.
+  // Appends the node's operands to `list`.
   void add_by_need(size_t node, const std::vector<size_t>& need, std::vector<size_t>& list) const {
     const auto operands = edges_.operands_of(node);
     list.insert(list.end(), operands.begin(), operands.end());
     if (operands.size() < 2) return;
-    // Needs include the own result.
+    // Needs include the node's own result.
     const auto gain = [&](size_t i) { return need[i] - std::min(need[i], nodes_[i].result_bytes); };
     std::stable_sort(list.end() - static_cast<ptrdiff_t>(operands.size()), list.end(),
                      [&](size_t a, size_t b) { return gain(a) > gain(b); });
@@ -157,10 +157,10 @@ class Orderer {
 
   std::vector<size_t> depth_first(const std::vector<size_t>& topological) const {
     const std::vector<size_t> need = needs(topological);
-    // Of the open nodes, operands in order: those of the last one stand at the end.
+    // Operands of the open nodes, in order: those of the last one are at the end.
     std::vector<size_t> operands;
     struct Frame {
-      size_t node, begin, next;  // of `operands`
+      size_t node, begin, next;  // in `operands`
     };
     std::vector<bool> seen(nodes_.size(), false);
     std::vector<size_t> order;
@@ -203,7 +203,7 @@ class Orderer {
     }
   }
 
-  // The nodes that free less than they make go to right before their first user.
+  // Moves nodes that free less than they allocate to just before their first user.
   std::vector<size_t> later(const std::vector<size_t>& order) const {
     const std::vector<size_t> at = positions(order);
     const std::vector<size_t> last = last_readers(order, at);
@@ -231,7 +231,7 @@ class Orderer {
     return result;
   }
 
-  // The nodes that free no less than they make go to right behind their last operand.
+  // Moves nodes that free at least as much as they allocate to just after their last operand.
   std::vector<size_t> earlier(const std::vector<size_t>& order) const {
     const std::vector<size_t> at = positions(order);
     const std::vector<size_t> last = last_readers(order, at);
@@ -240,7 +240,8 @@ class Orderer {
     for (const size_t node : order) {
       moved[node] = !edges_.operands_of(node).empty() && freed(node, last) >= nodes_[node].result_bytes;
     }
-    // A moved node may wait for an operand that moved, too, and comes out later than its own latest: so by counting.
+    // A moved node may wait for an operand that moved, too, and is then later than its own latest position: hence the
+    // counts.
     std::vector<size_t> waits(nodes_.size());
     for (size_t i = 0; i < nodes_.size(); ++i) waits[i] = edges_.operands_of(i).size();
     for (const size_t node : order) {
@@ -305,7 +306,7 @@ size_t peak_of_order(std::span<const OrderNode> nodes, std::span<const size_t> o
     last[order[step]] = node.kept ? order.size() - 1 : step;
     for (const size_t operand : node.operands) last[operand] = std::max(last[operand], step);
   }
-  // Saturated sums could not be taken back, so hostile sizes end the count.
+  // Saturated sums could not be subtracted again, so invalid sizes end the count.
   size_t alive = 0, peak = 0;
   for (size_t step = 0; step < order.size(); ++step) {
     const OrderNode& node = nodes[order[step]];

@@ -8,12 +8,12 @@
 namespace tenon::memory {
 namespace {
 
-// Free ranges below kNowhere, apart from each other.
+// Disjoint free ranges below kNowhere.
 class Holes {
  public:
   Holes() { add(0, kNowhere); }
 
-  // The smallest hole that takes the body; kNowhere when none does.
+  // Takes the smallest hole that fits the body; kNowhere when none does.
   Address take(const Body& body) {
     for (auto hole = by_size_.lower_bound({body.bytes, 0}); hole != by_size_.end(); ++hole) {
       const auto [bytes, begin] = *hole;
@@ -25,7 +25,7 @@ class Holes {
     return kNowhere;
   }
 
-  // Makes [begin, end) unusable, whatever of it was free.
+  // Makes [begin, end) unusable, including the parts that were not free.
   void remove(Address begin, Address end) {
     auto hole = holes_.upper_bound(begin);
     if (hole != holes_.begin()) --hole;
@@ -93,7 +93,7 @@ class Outward {
  private:
   const std::vector<Body>& bodies() const { return problem_.bodies; }
 
-  // Bodies with rules about where they lie come first and keep their place for all time: few, as a rule.
+  // Bodies with placement rules come first and keep their place for the whole time: they are usually few.
   void reserve() {
     std::vector<bool> apart(problem_.size(), false);
     for (const auto& [a, b] : problem_.apart) apart[a] = apart[b] = true;
@@ -138,7 +138,7 @@ class Outward {
     std::stable_sort(earlier_.begin(), earlier_.end(), by([](const Body& body) { return -Address{body.last}; }));
   }
 
-  // Time runs as `birth` and `death` tell: forward, or backward.
+  // `birth` and `death` determine the direction of time: forward, or backward.
   template <class Birth, class Death>
   void sweep(const std::vector<uint32_t>& order, Holes& holes, const std::vector<uint32_t>& alive, const Birth& birth,
              const Death& death) {
@@ -156,7 +156,7 @@ class Outward {
   }
 
   const Problem& problem_;
-  Holes free_;  // what reserved bodies leave
+  Holes free_;  // left by the reserved bodies
   std::vector<Address> at_;
   std::vector<uint32_t> reserved_, peak_bodies_, later_, earlier_;
 };

@@ -1,4 +1,4 @@
-// A memory plan for people.
+// An HTML picture of a memory plan.
 #pragma once
 #include <span>
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace tenon {
 
-// One HTML page that needs nothing else: for each space steps from left to right and addresses from the bottom up, a
-// rectangle for each block (its name, bytes, offset, steps and rules when pointed at), the lower bound and the step
-// with most live bytes as dashed lines. `plan` is sound for `blocks` and `spaces` (verify_plan). Names are escaped.
+// One self-contained HTML page: for each space, steps from left to right and addresses from bottom to top, a rectangle
+// for each block (its name, bytes, offset, steps and rules as a tooltip), and dashed lines for the lower bound and for
+// the step with most live bytes. `plan` is valid for `blocks` and `spaces` (verify_plan). Names are escaped.
 TENON_API std::string plan_to_html(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                                    const MemoryPlan& plan, std::string_view title = "Memory plan");
 

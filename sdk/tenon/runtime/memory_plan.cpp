@@ -8,11 +8,11 @@ namespace {
 
 using namespace memory;
 
-// Sizes and offsets beyond this are nobody's memory; below it no sum overflows.
+// Larger sizes and offsets are invalid; below this no sum overflows.
 constexpr size_t kMostOffset = size_t{1} << 60;
 constexpr size_t kMostAlign = size_t{1} << 40;
 
-// Sums of any sizes.
+// Holds sums of any sizes.
 __extension__ typedef __int128 Wide;
 
 class Validator {
@@ -179,7 +179,7 @@ class SpacePlanner {
   }
 
  private:
-  // Live bytes that later sums can hold.
+  // Checks that later sums of live bytes do not overflow.
   Result<void> check_sum() const {
     std::map<size_t, Wide> change;
     for (const uint32_t i : chosen_) {
@@ -211,7 +211,7 @@ class SpacePlanner {
                  " blocks are alive, the biggest: ", biggest);
   }
 
-  // Names the biggest block that has no place in the best of the plans tried.
+  // Names the largest block without a place in the best plan tried.
   Error no_place(size_t bound_bytes) const {
     const uint32_t block = *std::max_element(homeless_.begin(), homeless_.end(), [&](uint32_t a, uint32_t b) {
       return blocks_[a].bytes < blocks_[b].bytes;
@@ -230,8 +230,8 @@ class SpacePlanner {
     Placement best;
     place_outward(problem, best);
     if (best.end > bound_ && options_.effort > 0 && only_sizes_matter(problem)) {
-      // The rest is for the repair of what comes near: a quarter, but of much work a 64th, since it seldom reaches the
-      // bound.
+      // The rest of the work is for the repair search: a quarter, but of a large budget a 64th, since it seldom reaches
+      // the bound.
       constexpr uint64_t kRepair = 400'000;
       const uint64_t left = work_.left(), repair = std::max(left / 64, std::min(left / 4, kRepair));
       Work most{work_.done, work_.done + left - repair};
@@ -247,8 +247,8 @@ class SpacePlanner {
   }
 
   void refine(const Problem& problem, Placement& best) {
-    // Where bodies found no place from the worst step outward, others may lie where no rule lets them: nothing to begin
-    // from.
+    // Where placing from the worst step outward has failed for some bodies, others may violate rules: it is not a valid
+    // start.
     if (best.end >= kNowhere) best = {};
     place_greedily(problem, best);
     if (best.end <= bound_ || options_.effort == 0) return;
@@ -271,8 +271,8 @@ class SpacePlanner {
     }
   }
 
-  // Sharing a place ties blocks together; now and then that costs more than it saves. With few permissions every choice
-  // of them is tried, else none of them.
+  // Sharing a place ties blocks together, which may cost more than it saves. With few permissions all subsets are
+  // tried, otherwise the empty one.
   void try_other_families(const std::vector<Permission>& permissions) {
     if (permissions.empty() || options_.effort == 0) return;
     constexpr size_t kFew = 6;

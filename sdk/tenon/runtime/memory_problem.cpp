@@ -6,12 +6,12 @@
 namespace tenon::memory {
 namespace {
 
-// One place under the rules of both; nothing when they contradict each other.
+// A body that satisfies the rules of both; nothing when they contradict each other.
 std::optional<Body> merged(const Body& a, const Body& b) {
   if (a.pinned && b.pinned && a.low != b.low) return std::nullopt;
   if (a.window > 0 && b.window > 0 && std::max(a.window, b.window) % std::min(a.window, b.window) != 0)
     return std::nullopt;
-  // An alignment beyond this is nobody's wish; it also keeps products of odd ones small.
+  // Larger alignments are rejected, which also keeps products of odd ones small.
   constexpr Address kMostAlign = Address{1} << 40;
   const Address common = std::gcd(a.align, b.align);
   if (a.align / common > kMostAlign / b.align) return std::nullopt;
@@ -41,7 +41,7 @@ class Unions {
   std::vector<uint32_t> parent_;
 };
 
-// What all alignments, windows and banks are multiples of.
+// The greatest common divisor of all alignments, windows and banks.
 Address common_unit(std::span<const MemoryBlock> blocks, std::span<const uint32_t> chosen, const ArenaSpace& space) {
   size_t unit = space.bank_bytes;
   for (const uint32_t i : chosen) {
@@ -68,7 +68,7 @@ std::vector<size_t> births(std::span<const MemoryBlock> blocks, std::span<const 
   return steps;
 }
 
-// Pairs of bodies in each other's way: counted first, then written down.
+// Pairs of conflicting bodies: counted first, then stored.
 class NeighbourFinder {
  public:
   explicit NeighbourFinder(Problem& problem) : problem_(problem) {}
@@ -128,8 +128,8 @@ class NeighbourFinder {
     return static_cast<uint32_t>(std::upper_bound(begin.begin(), begin.end(), at) - begin.begin() - 1);
   }
 
-  // The lives of a family's members follow each other without a gap, so bodies with a common step have members in each
-  // other's way; which ones matters only when sizes differ.
+  // The lifetimes of a family's members are contiguous, so bodies with a common step have conflicting members; which
+  // ones matters only when sizes differ.
   Reach reach_of(uint32_t a, uint32_t b) const {
     if (!special_) return {};
     const auto mine = problem_.members_of(a), its = problem_.members_of(b);
@@ -139,7 +139,7 @@ class NeighbourFinder {
         reach.mine = std::max(reach.mine, mine[i].bytes);
         reach.its = std::max(reach.its, its[k].bytes);
       }
-      // When both end in the same step, the successor of one is born in it and meets the other, too.
+      // When both end in the same step, the successor of one is born in it and overlaps the other, too.
       const bool mine_ends = mine[i].last < its[k].last || (mine[i].last == its[k].last && i + 1 < mine.size());
       ++(mine_ends ? i : k);
     }
@@ -222,7 +222,7 @@ Families join_families(std::span<const MemoryBlock> blocks, const ArenaSpace& sp
     bodies.push_back(body_of(blocks[i], space));
     for (const size_t other : blocks[i].apart_from) kept_apart.emplace_back(i, static_cast<uint32_t>(other));
   }
-  // Roots of families that must not become one.
+  // Roots of families that must not be merged.
   const auto apart = [&](uint32_t a, uint32_t b) {
     return std::ranges::any_of(kept_apart, [&](const auto& pair) {
       const uint32_t one = unions.root(pair.first), other = unions.root(pair.second);
@@ -231,7 +231,7 @@ Families join_families(std::span<const MemoryBlock> blocks, const ArenaSpace& sp
   };
   for (const auto& [saving, dead, born] : permissions) {
     if (families.next[dead] != kNone || families.previous[born] != kNone) continue;
-    // A member of one step only: the one before and the one after it would be alive together.
+    // A member of one step only: its predecessor and successor would be live together.
     const uint32_t before = families.previous[dead], after = families.next[born];
     if (before != kNone && blocks[before].last >= blocks[born].first) continue;
     if (after != kNone && blocks[dead].last >= blocks[after].first) continue;

@@ -15,22 +15,22 @@ class Random {
   uint64_t seed_, count_ = 0;
 };
 
-// Makes a placement fit below a ceiling. What ends above it is taken out and put back where it is cheapest, which takes
-// out others, and so on. A body costs more each time it is taken out, so that the difficult ones come to rest and the
-// easy ones move on. Only bodies that are taken out move: what lies well elsewhere in time stays.
+// Makes a placement fit below a ceiling. Bodies that end above it are removed and inserted again where that is
+// cheapest, which removes others, and so on. The cost of a body grows each time it is removed, so that difficult bodies
+// settle and easy ones move on. Only removed bodies move: a good placement elsewhere in time is kept.
 class Repair {
  public:
   Repair(const Problem& problem, uint64_t seed, Work& work)
       : problem_(problem), work_(work), random_(seed), cost_(problem.size()) {}
 
-  // From `placement`, below `ceiling`, within `limit` work in all. Where it ends there, true.
+  // From `placement`, below `ceiling`, within `limit` work in total. True if it succeeds.
   bool run(const std::vector<Address>& placement, Address ceiling, uint64_t limit) {
     at_ = placement;
     ceiling_ = ceiling;
     out_ = {};
     for (uint32_t i = 0; i < problem_.size(); ++i) {
       const Body& body = problem_.bodies[i];
-      // In parts of the ceiling; what is pinned never goes.
+      // Relative to the ceiling; pinned bodies are never removed.
       cost_[i] = body.pinned
                      ? kNever
                      : 1 + static_cast<int64_t>(256.0 * static_cast<double>(body.bytes) / static_cast<double>(ceiling));
@@ -60,7 +60,7 @@ class Repair {
     uint32_t body;
   };
 
-  // Where those in the way cost least; of equals, one by chance.
+  // Inserts it where the conflicting bodies cost least; ties are broken at random.
   bool put(uint32_t i) {
     look_around(i);
     const Body& body = problem_.bodies[i];
@@ -68,7 +68,7 @@ class Repair {
     int64_t least = kNever, cost = 0;
     uint64_t ties = 0;
     size_t entered = 0, left = 0;
-    // The cost falls only where a neighbour ends.
+    // The cost decreases only where a neighbour ends.
     for (size_t k = 0; k <= leave_.size(); ++k) {
       const Address x = body.admit(k == 0 ? 0 : std::max<Address>(leave_[k - 1].above, 0));
       if (x == kNowhere || x + body.bytes > ceiling_) break;
@@ -92,7 +92,7 @@ class Repair {
     return true;
   }
 
-  // What is placed and in each other's way, by both ends of what it forbids.
+  // Finds placed bodies in conflict, by both ends of the offsets that they forbid.
   void look_around(uint32_t i) {
     work_.done += 1 + problem_.other_begin[i + 1] - problem_.other_begin[i];
     enter_.clear();
@@ -126,7 +126,7 @@ void take(const Problem& problem, const Repair& repair, Placement& best) {
   for (uint32_t i = 0; i < problem.size(); ++i) best.end = std::max(best.end, best.at[i] + problem.bodies[i].bytes);
 }
 
-// Of a placement in which bodies have no place: as far up as the space goes, or all bodies beside one another.
+// For a placement in which bodies have no place: the end of the space, or the sum of all bodies.
 Address highest_ceiling(const Problem& problem) {
   Address sum = 0;
   for (const Body& body : problem.bodies) {
@@ -138,8 +138,8 @@ Address highest_ceiling(const Problem& problem) {
 
 }  // namespace
 
-// Ceilings between the bound and the best so far: at the bound first, half as ambitious after each failure, and again
-// from the bound when nothing is left to halve: chance has other ideas then.
+// Tries ceilings between the bound and the best so far: first the bound, then half as ambitious after each failure, and
+// the bound again when nothing is left to halve, since the random choices differ then.
 void search(const Problem& problem, uint64_t seed, Work& work, Placement& best) {
   Repair repair(problem, seed, work);
   constexpr uint64_t kAttempts = 8;
@@ -161,7 +161,7 @@ void search(const Problem& problem, uint64_t seed, Work& work, Placement& best) 
       take(problem, repair, best);
       continue;
     }
-    if (work.done == before) break;  // a pin in the way: it would be so again
+    if (work.done == before) break;  // a conflict with a pin, which would recur
     ambition = ceiling == best.end - 1 ? 1 : ambition / 2;
   }
 }

@@ -32,7 +32,7 @@ void Skyline::reset(uint64_t seed, uint64_t round) {
   liking_.resize(items_.size());
   for (size_t i = 0; i < items_.size(); ++i) {
     liking_[i] = static_cast<double>(items_[i].bytes) / static_cast<double>(ceiling_);
-    // Chance, but for the first round.
+    // Random, except in the first round.
     if (round > 0) liking_[i] += static_cast<double>(hash_mix(seed + round, items_[i].body) % 1024) / 1024;
   }
   frames_.clear();
@@ -52,7 +52,7 @@ void Skyline::reset(uint64_t seed, uint64_t round) {
   for (uint32_t left = 0; left < count; left = plateau_end_[left]) list_if_valley(left);
 }
 
-// To `level`, and over the obstacles that stand there. Where nothing more is to come there is no valley.
+// Raises the floor to `level`, and over the obstacles there. Where no more items follow there is no valley.
 void Skyline::raise(Section& section, Address level) {
   section.floor = level;
   while (section.obstacle < section.obstacle_end && obstacles_[section.obstacle].bottom <= section.floor) {
@@ -87,12 +87,12 @@ bool Skyline::fits(const Frame& frame, uint32_t i) const {
   return true;
 }
 
-// What may lie at the bottom: items that live in the valley alone. Others lie no lower than its walls.
+// Candidates for the bottom: items that live only in the valley. Others cannot be lower than its walls.
 void Skyline::gather(Frame& frame) {
   looks_ += 1 + (valleys_.size() + (frame.right - frame.left) + (born_[frame.right] - born_[frame.left])) / 4;
   lowest_roof_ = ceiling_;
   for (uint32_t s = frame.left; s < frame.right; ++s) lowest_roof_ = std::min(lowest_roof_, sections_[s].roof);
-  // No gap ends below a wall, an obstacle or the top of an item in the valley.
+  // A gap ends at a wall, at an obstacle or at the top of an item in the valley.
   frame.rise = std::min(frame.wall, lowest_roof_) - frame.level;
   sums_.assign(frame.right - frame.left + 1, 0);
   double most = 0;
@@ -116,7 +116,7 @@ void Skyline::gather(Frame& frame) {
   }
   frame.empty = best == kNone;
   if (frame.empty) return;
-  // Where all of the valley may be wasted, nothing presses: the best item decides.
+  // Where the whole valley may be wasted, the best item decides.
   if (spare_[frame.section] >= frame.rise) {
     frame.section = items_[best].first;
     for (uint32_t s = items_[best].first; s <= items_[best].last; ++s) {
@@ -127,7 +127,7 @@ void Skyline::gather(Frame& frame) {
   rank(frame);
 }
 
-// Is more wasted below the walls than there is to spare, even if everything in the valley lay there?
+// Whether more is wasted below the walls than is allowed, even if everything in the valley were placed there.
 bool Skyline::hopeless(const Frame& frame, uint32_t& section) {
   Address sum = 0;
   for (uint32_t s = frame.left; s < frame.right; ++s) {
@@ -140,7 +140,7 @@ bool Skyline::hopeless(const Frame& frame, uint32_t& section) {
   return false;
 }
 
-// Best first; of twins, one.
+// Best first; only one of equal items.
 void Skyline::rank(Frame& frame) {
   ranked_.clear();
   for (uint32_t i = born_[frame.left]; i < born_[frame.section + 1]; ++i) {
@@ -157,7 +157,7 @@ void Skyline::rank(Frame& frame) {
   }
 }
 
-// Wide, flush with the walls, best of all up to their tops, and big.
+// Prefers items that are wide, adjacent to the walls, best up to their tops, and large.
 double Skyline::score(const Frame& frame, uint32_t i) const {
   const Item& item = items_[i];
   const Address top = frame.level + item.bytes;
@@ -168,7 +168,7 @@ double Skyline::score(const Frame& frame, uint32_t i) const {
   return value + liking_[i];
 }
 
-// The last frame's next choice; false when there is none.
+// Makes the last frame's next choice; false when there is none.
 bool Skyline::choose_next() {
   Frame& frame = frames_.back();
   frame.choice = Choice::none;
@@ -229,7 +229,7 @@ void Skyline::undo(Frame& frame) {
   frame.choice = Choice::none;
 }
 
-// Drops the last frame and goes back to the last choice that its failure depends on. False: there is none.
+// Removes the last frame and returns to the last choice on which its failure depends. False: there is none.
 bool Skyline::back() {
   const uint32_t from = frames_.back().from, to = frames_.back().to;
   drop_frame();
@@ -251,7 +251,7 @@ void Skyline::drop_frame() {
   const uint32_t left = frames_.back().left;
   pool_.resize(frames_.back().begin);
   frames_.pop_back();
-  // What the last choice made goes with it.
+  // Undoes what the last choice made.
   if (!frames_.empty() && frames_.back().outer_left <= left && left < frames_.back().outer_right) return;
   unlist(left);
   list(left);

@@ -1,4 +1,4 @@
-// What a skyline is made of: sections of time, and the items and obstacles in them; plateaus and valleys.
+// The data structures of a skyline: sections of time, with their items and obstacles; plateaus and valleys.
 #include <algorithm>
 #include <numeric>
 
@@ -63,7 +63,7 @@ void Skyline::lay_out(const Problem& problem, uint32_t first, uint32_t last, std
 
 void Skyline::blame(uint32_t section) { by_failures_[section] = 1 / ++failures_[section]; }
 
-// The valley with the section that has least to spare; the first of equals.
+// The valley with the section that has least to spare; the first of equal ones.
 Skyline::Frame Skyline::find_valley() const {
   const auto before = [](const Valley& a, const Valley& b) {
     return a.spare != b.spare ? a.spare < b.spare : a.left < b.left;
@@ -120,7 +120,7 @@ void Skyline::unlist(uint32_t begin) {
   listed_[begin] = kNone;
 }
 
-// After the floors in a frame's valley were raised.
+// Called after the floors in a frame's valley were raised.
 void Skyline::regroup(const Frame& frame) {
   const auto same = [&](uint32_t s) { return sections_[s - 1].floor == sections_[s].floor; };
   const bool joins_left = frame.left > frame.outer_left && same(frame.left);
@@ -134,7 +134,7 @@ void Skyline::regroup(const Frame& frame) {
   for (uint32_t left = frame.outer_left; left < frame.outer_right; left = plateau_end_[left]) list_if_valley(left);
 }
 
-// After they were lowered again: undoes regroup(), but lists no valley.
+// Called after they were lowered again: undoes regroup(), but lists no valley.
 void Skyline::restore(const Frame& frame) {
   for (uint32_t left = frame.outer_left; left < frame.outer_right; left = plateau_end_[left]) unlist(left);
   if (frame.outer_left < frame.left) set_plateau(frame.outer_left, frame.left);

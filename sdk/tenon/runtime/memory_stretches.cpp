@@ -9,8 +9,9 @@ namespace {
 
 using Outcome = Skyline::Outcome;
 
-// Plans below one ceiling: the stretch of time around the fullest step first, where nothing may be wasted, then
-// stretches outward, each around what reaches into it. One that fails takes up more and more of what lies before it.
+// Plans below one ceiling: first the interval of time around the fullest step, where nothing may be wasted, then
+// intervals outward, each around the bodies that extend into it. An interval that fails is extended further and further
+// back.
 class Stretches {
  public:
   Stretches(const Problem& problem, uint64_t seed, Work& work)
@@ -24,11 +25,12 @@ class Stretches {
     peak_ = static_cast<uint32_t>(std::max_element(alive.begin(), alive.end() - 1) - alive.begin());
   }
 
-  // Attempts differ in the width of the first stretch and in chance. Impossible: at this ceiling there is no plan.
+  // Attempts differ in the width of the first interval and in the random choices. Impossible: there is no plan at this
+  // ceiling.
   Outcome attempt(Address ceiling) {
     ceiling_ = ceiling;
     at_.assign(problem_.size(), kNowhere);
-    // Each width has the same share of the work, so that the narrow ones, which cost little, are tried often.
+    // Each width has the same share of the work, so that narrow ones, which are cheap, are tried often.
     const auto width = std::min_element(spent_.begin(), spent_.end());
     const auto index = width - spent_.begin();
     const uint64_t before = work_.done;
@@ -40,7 +42,7 @@ class Stretches {
   const std::vector<Address>& at() const { return at_; }
 
  private:
-  // Of stretches, in steps. The last width is all there is.
+  // Of intervals, in steps. The last width is the whole time.
   static constexpr uint32_t kHalf = 64, kWidths = 5, kStretch = 64, kMostBack = 120;
   static constexpr uint64_t kFirstRounds = 7, kRounds = 3, kLooksPerBody = 60;
 
@@ -65,7 +67,7 @@ class Stretches {
     return true;
   }
 
-  // What is before begin_ has no places yet; all from there on has.
+  // Bodies before begin_ have no places yet; all from there on have.
   bool go_earlier() {
     while (begin_ > 0) {
       const uint32_t first = begin_ - std::min(begin_, kStretch);
@@ -79,7 +81,7 @@ class Stretches {
     return true;
   }
 
-  // Of what is alive in the stretch, all is placed that is `loose`; the rest has its place.
+  // Of the bodies live in the interval, those that are `loose` are placed; the others have their places.
   template <class Loose>
   Outcome solve(uint32_t first, uint32_t last, uint64_t rounds, const Loose& loose) {
     loose_.clear();
@@ -92,7 +94,7 @@ class Stretches {
     Skyline skyline(problem_, first, last, loose_, fixed_, at_);
     Outcome outcome = Outcome::gave_up;
     for (uint64_t round = 1; round <= rounds && outcome == Outcome::gave_up && !work_.spent(); ++round) {
-      // Luby's sequence, but for its order: many short rounds, few long ones.
+      // Luby's sequence, apart from its order: many short rounds, few long ones.
       const uint64_t looks = (round & (~round + 1)) * kLooksPerBody * (1 + loose_.size());
       const uint64_t chance = attempt_ == 0 ? round - 1 : round;
       outcome = skyline.run(ceiling_, hash_mix(seed_, attempt_), chance, std::min(looks, work_.left()), work_);

@@ -25,8 +25,8 @@ bool share_bank(const MemoryBlock& a, size_t a_offset, const MemoryBlock& b, siz
          b_offset / bank_bytes <= (a_offset + a.bytes - 1) / bank_bytes;
 }
 
-// Through time, with what is alive sorted by offset. That is disjoint but for blocks in one place, so only the nearest
-// need be looked at.
+// A sweep over time, with the live blocks sorted by offset. These are disjoint except for blocks in one place, so only
+// the nearest ones need checking.
 std::optional<std::pair<uint32_t, uint32_t>> find_overlap(std::span<const MemoryBlock> blocks,
                                                           std::vector<uint32_t> chosen,
                                                           std::span<const size_t> offsets) {
@@ -59,7 +59,7 @@ namespace {
 
 using memory::describe;
 
-// The rules of one block alone.
+// The rules of one block on its own.
 Result<void> verify_block(std::span<const MemoryBlock> blocks, size_t i, const ArenaSpace& space, size_t offset,
                           const SpacePlan& plan) {
   const MemoryBlock& block = blocks[i];

@@ -26,14 +26,14 @@ using detail::kMostThreads;
 using detail::Offer;
 using detail::RangeBody;
 
-// How long a thread looks for work, or for the end of a loop, before it sleeps. To wake one takes as long where a
-// hypervisor has to be asked, in which time a caller has done its work alone.
+// How long a thread spins for work, or for the end of a loop, before it sleeps. Waking a thread takes as long where a
+// hypervisor is involved, in which time a caller has done its work alone.
 constexpr std::chrono::microseconds kLooked{100};
-// So many loops of a few microseconds that callers ran alone have taken as long as a thread takes to be woken.
+// After this many loops of a few microseconds, callers have spent as long alone as it takes to wake a thread.
 constexpr uint32_t kLoopsUntilWoken = 8;
-// Loops under way at the same time; a caller of one more runs it alone.
+// Most concurrent loops; the caller of one more runs it alone.
 constexpr size_t kMostLoops = 16;
-// Parts of a loop that threads begin with; where more of them are, several have one.
+// Most shares of a loop with which threads begin; with more threads, several have the same share.
 constexpr int64_t kMostShares = 64;
 // Several ranges per thread, so that a slow one does not keep the others waiting.
 constexpr int64_t kRangesPerThread = 4;
@@ -51,7 +51,7 @@ Time end_of_looking() { return std::chrono::steady_clock::now() + kLooked; }
 
 template <class Done>
 bool spin_until(Time until, const Done& done) {
-  constexpr int kLooks = 16;  // for each look at the clock
+  constexpr int kLooks = 16;  // polls per reading of the clock
   do {
     for (int i = 0; i < kLooks; ++i) {
       if (done()) return true;
@@ -61,7 +61,7 @@ bool spin_until(Time until, const Done& done) {
   return done();
 }
 
-// Is this thread inside the body of a loop?
+// Whether this thread is inside the body of a loop.
 thread_local bool inside_body = false;
 
 void run_body(const RangeBody& body, int64_t begin, int64_t end) {
@@ -70,18 +70,18 @@ void run_body(const RangeBody& body, int64_t begin, int64_t end) {
   inside_body = false;
 }
 
-// A loop under way. Each of its threads has a share of neighbouring ranges, the same one for each loop of as many
-// threads, since what it wrote in the one before is in its core's caches still; then it takes what others have left.
+// A loop in progress. Each of its threads has a share of adjacent ranges, the same one for each loop with as many
+// threads, since the data of the previous loop is still in its core's caches; then it takes what others have left.
 class alignas(kLineBytes) Loop {
  public:
-  // Claims a loop that nobody has; false: somebody has it.
+  // Claims a free loop; false: it is in use.
   bool claim() {
     return !claimed_.load(std::memory_order_relaxed) && !claimed_.exchange(true, std::memory_order_acquire);
   }
   void give_back() { claimed_.store(false, std::memory_order_release); }
 
-  // By who has claimed it, who takes the first range itself, before others see the loop. A range or more for each
-  // share.
+  // Called by the claiming thread, which takes the first range itself, before others see the loop. At least one range
+  // per share.
   void open(const RangeBody& body, int64_t count, int64_t chunk, int64_t shares) {
     body_ = &body;
     count_ = count;
@@ -96,7 +96,7 @@ class alignas(kLineBytes) Loop {
     }
     state_.store(kOpen, std::memory_order_release);
   }
-  // Others may enter while it is open, and are to leave(): it stays as it is for so long.
+  // Others may enter while it is open, and must leave(); it does not change meanwhile.
   bool enter() {
     uint32_t state = state_.load(std::memory_order_relaxed);
     while (state & kOpen)
@@ -104,17 +104,17 @@ class alignas(kLineBytes) Loop {
         return true;
     return false;
   }
-  // Was it the last to leave a loop that is closed?
+  // Whether this thread was the last to leave a closed loop.
   bool leave() { return state_.fetch_sub(1, std::memory_order_seq_cst) == 1; }
   void close() {
     if (state_.load(std::memory_order_relaxed) & kOpen) state_.fetch_and(~kOpen, std::memory_order_relaxed);
   }
-  // Closed, and all have left: what they wrote is seen.
+  // Closed, and all threads have left: happens-after their writes.
   bool over() const { return state_.load(std::memory_order_seq_cst) == 0; }
 
   void work_at(int64_t begin, int64_t end) const { run_body(*body_, begin, std::min(end, begin + chunk_)); }
   void work_first() const { work_at(0, count_); }
-  // All that is left, the share of thread `thread` first: of the caller, 0, or a thread of the pool.
+  // All remaining ranges, first those of the share of thread `thread`: of the caller, 0, or a thread of the pool.
   void work(int64_t thread) {
     const int64_t own = thread < shares_ ? thread : 1 + thread % (shares_ - 1);
     for (int64_t i = 0; i < shares_; ++i) {
@@ -130,7 +130,7 @@ class alignas(kLineBytes) Loop {
   void reserve(int64_t shares) { parts_ = std::vector<Share>(static_cast<size_t>(shares)); }
 
  private:
-  static constexpr uint32_t kOpen = uint32_t{1} << 31;  // beside it: how many have entered
+  static constexpr uint32_t kOpen = uint32_t{1} << 31;  // the other bits: how many have entered
   struct alignas(kLineBytes) Share {
     std::atomic<int64_t> next = 0;
     int64_t end = 0;
@@ -145,18 +145,18 @@ class alignas(kLineBytes) Loop {
 
 }  // namespace
 
-// A caller and its threads meet without the mutex. It is for those that sleep: whoever goes to sleep says so, then
-// looks once more; whoever has something for it does it, then looks whether somebody sleeps.
+// A caller and its threads synchronise without the mutex, which is for sleeping threads: a thread that goes to sleep
+// announces it, then polls once more; a thread with work for it publishes the work, then checks for sleepers.
 struct ThreadPool::Impl {
   std::array<Loop, kMostLoops> loops;
-  alignas(kLineBytes) std::atomic<uint64_t> listed = 0;  // loops so far, and calls to look for them
+  alignas(kLineBytes) std::atomic<uint64_t> listed = 0;  // loops so far, and requests to look for them
   std::atomic<bool> ending = false;
   alignas(kLineBytes) std::atomic<int64_t> sleeping = 0;
   std::atomic<int64_t> waiting = 0;     // callers that sleep until others have left their loops
   std::atomic<uint32_t> by_caller = 0;  // loops that run_by_caller() ran
   alignas(kLineBytes) std::atomic<int64_t> looking = 0;
   alignas(kLineBytes) std::atomic<bool> offering = false;  // some caller makes offers
-  std::vector<Offer> offers;                               // a thread of the pool each
+  std::vector<Offer> offers;                               // one per thread of the pool
   std::mutex mutex;
   std::condition_variable wanted, left;
   std::vector<std::thread> workers;
@@ -168,7 +168,7 @@ struct ThreadPool::Impl {
     return found == loops.end() ? nullptr : &*found;
   }
 
-  // After what callers that sleep wait for.
+  // Called after the event for which sleeping callers wait.
   void tell_waiting() {
     if (waiting.load(std::memory_order_seq_cst) == 0) return;
     { std::lock_guard lock(mutex); }
@@ -183,7 +183,7 @@ struct ThreadPool::Impl {
     waiting.fetch_sub(1, std::memory_order_relaxed);
   }
 
-  // Takes what is offered, and looks on, until there is more, or nothing for long.
+  // Takes offers, and spins until there is more, or nothing for a long time.
   template <class IsMore>
   bool look(Offer& offer, Time until, const IsMore& is_more) {
     offer.look(true);
@@ -196,9 +196,9 @@ struct ThreadPool::Impl {
     return found;
   }
 
-  // A thread that comes too late for a loop, as one does that had to be woken for a short one, goes on looking: it
-  // would be late for each of many loops otherwise. But no more look than have a processor beside the caller's, which
-  // they would take from those that work.
+  // A thread that comes too late for a loop, as one that had to be woken for a short one does, continues to spin: it
+  // would otherwise be late for each of many loops. But no more threads spin than have a processor besides the
+  // caller's, which they would otherwise take from threads that work.
   void serve(int64_t thread) {
     static const int64_t most_looking = std::max<int64_t>(detail::usable_threads() - 1, 1);
     Time until = end_of_looking();
@@ -226,7 +226,7 @@ struct ThreadPool::Impl {
     }
   }
 
-  // After what they are woken for is there to be seen.
+  // Called after the work for which they are woken is visible.
   void wake(int64_t threads) {
     if (threads <= 0) return;
     { std::lock_guard lock(mutex); }
@@ -248,9 +248,9 @@ struct ThreadPool::Impl {
     loop.give_back();
   }
 
-  // A range each for threads that look for one, the same ones in each loop of as many. What a thread has not begun when
-  // the caller is done with its own, as one that the system does not run, the caller does. false: nobody looks for one,
-  // or another caller is at it.
+  // One range each for spinning threads, the same ones in each loop of as many. A range that a thread has not begun
+  // when the caller has finished its own, for example because the system does not run the thread, is run by the caller.
+  // false: no thread spins, or another caller uses the offers.
   bool run_offered(const RangeBody& body, int64_t count, int64_t grain) {
     if (looking.load(std::memory_order_relaxed) == 0 || offering.load(std::memory_order_relaxed) ||
         offering.exchange(true, std::memory_order_acquire))
@@ -274,8 +274,8 @@ struct ThreadPool::Impl {
     return shared;
   }
 
-  // A loop that would have been shared with threads that are awake. Where such loops keep coming, threads are woken for
-  // those that follow.
+  // A loop that would have been shared with spinning threads. Where such loops recur, threads are woken for those that
+  // follow.
   void run_by_caller(const RangeBody& body, int64_t count, int64_t helpers) {
     if (by_caller.fetch_add(1, std::memory_order_relaxed) % kLoopsUntilWoken == kLoopsUntilWoken - 1) {
       listed.fetch_add(1, std::memory_order_seq_cst);
@@ -318,7 +318,7 @@ void ThreadPool::run_short(int64_t count, int64_t grain, int64_t waking_grain, c
   const int64_t shares =
       woken == all ? all : std::max(woken, threads(all - impl_->sleeping.load(std::memory_order_relaxed), grain));
   if (shares == 1) return impl_->run_by_caller(body, count, threads(all, grain) - 1);
-  // Of a short one each has a single range: what it takes of another's share lies in the other's caches.
+  // In a short loop each thread has a single range: the data of another's share is in the other's caches.
   const int64_t even = woken == all ? count / (shares * kRangesPerThread) : (count - 1) / shares + 1;
   impl_->run_shared(body, count, std::max(grain, even), shares, woken - 1);
 }

@@ -30,14 +30,14 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// CPUs that the quota of one control group amounts to, rounded up; nullopt without a quota.
+// CPUs that the quota of one control group allows, rounded up; nullopt without a quota.
 std::optional<int64_t> quota_of(std::optional<int64_t> quota, std::optional<int64_t> period) {
   if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
   return std::max<int64_t>(1, (*quota + *period - 1) / *period);
 }
 
-// The tightest quota of this process' control groups (version 2: cpu.max of the group and those around it; version 1:
-// cpu.cfs_quota_us), as cgroups(7) describes them.
+// The tightest quota of this process' control groups (version 2: cpu.max of the group and its ancestors; version 1:
+// cpu.cfs_quota_us), as described in cgroups(7).
 std::optional<int64_t> cgroup_cpus() {
   std::optional<int64_t> least;
   const auto consider = [&](std::optional<int64_t> cpus) {
@@ -72,7 +72,7 @@ std::optional<int64_t> cgroup_cpus() {
 int usable_threads() {
   int64_t cpus = std::max(1u, std::thread::hardware_concurrency());
   cpu_set_t set;
-  // Fails on machines with more CPUs than the set holds; the hardware's number stands then.
+  // Fails on machines with more CPUs than the set holds; the hardware's number then applies.
   if (sched_getaffinity(0, sizeof set, &set) == 0) cpus = std::max(1, CPU_COUNT(&set));
   if (const auto quota = cgroup_cpus()) cpus = std::min(cpus, *quota);
   return static_cast<int>(std::min<int64_t>(cpus, kMostThreads));

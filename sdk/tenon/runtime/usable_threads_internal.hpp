@@ -1,4 +1,4 @@
-// Inside of the room: how many threads this process may use.
+// Inside the room: how many threads this process may use.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,10 +8,10 @@ namespace tenon::detail {
 
 constexpr int kMostThreads = 4096;
 
-// Processors of the hardware, the affinity mask and the quotas of control groups; 1 to kMostThreads.
+// The minimum of hardware processors, the affinity mask and the quotas of control groups; 1 to kMostThreads.
 int usable_threads();
 
-// A number in decimal, with blanks around it or not; nullopt: it is none.
+// A decimal number, optionally surrounded by blanks; nullopt: it is not one.
 std::optional<int64_t> read_number(std::string_view text);
 
 }  // namespace tenon::detail

@@ -10,9 +10,9 @@
 namespace tenon {
 namespace {
 
-constexpr size_t kMostSymbols = 16;  // that are looked at fast
+constexpr size_t kMostSymbols = 16;  // handled by the fast path
 
-// The bytes of the tensor lie in its buffer.
+// Checks that the bytes of the tensor are inside its buffer.
 Result<void> check_place(const DeviceTensor& tensor) {
   TENON_TRY(count, element_count(tensor.dims));
   TENON_TRY(bytes, storage_bytes(tensor.element, count));

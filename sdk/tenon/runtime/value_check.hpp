@@ -1,4 +1,4 @@
-// ValueCheck: the values of run after run, against what an executable declares its inputs or outputs to be.
+// ValueCheck: checks the values of each run against the declarations of an executable's inputs or outputs.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -11,27 +11,27 @@
 
 namespace tenon {
 
-// What check_input and check_output (tensor/declared.hpp) say of each value, in a few nanoseconds where they say
-// nothing. Any thread.
+// Gives the errors of check_input and check_output (tensor/declared.hpp) for each value, in a few nanoseconds where
+// there is none. Thread-safe.
 class TENON_API ValueCheck {
  public:
   ValueCheck() = default;  // of no values
   explicit ValueCheck(const std::vector<ValueInfo>& infos);
 
-  // As many values as infos: callers have counted. Symbols of dims are the same in all of them.
+  // As many values as infos: callers check the count. A symbol of dims has the same value in all of them.
   Result<void> inputs(std::span<const Datum* const> values) const;
   Result<void> inputs(std::span<const Datum> values) const;
-  // Tensors on a device lie inside their buffers, too.
+  // Also checks that tensors on a device lie inside their buffers.
   Result<void> inputs(std::span<const RunValue> values) const;
   Result<void> output(size_t i, const Datum& value) const;
   Result<void> output(size_t i, const RunValue& value) const;
 
  private:
-  // A dim of a tensor: its extent, else which symbol it is; neither: any extent.
+  // A dim of a tensor: its extent, or else the index of its symbol; neither: any extent.
   struct DimRule {
     int64_t extent = -1, symbol = -1;
   };
-  // Of a value that is declared as a tensor of some element type and rank; others are looked at anew each time.
+  // For a value that is declared as a tensor of a given element type and rank; others are checked in full each time.
   struct Rule {
     ElementType element;             // none: it is none of these
     Dims dims;                       // where all are numbers, ...

@@ -11,8 +11,8 @@
 namespace tenon {
 namespace {
 
-// None: it gets no place. Packed elements need the bits behind the last one to be zero; extents whose product leaves
-// int64 are told when somebody makes the tensor.
+// None: it gets no place. Packed elements need zero bits after the last one; extents whose product overflows int64 are
+// reported when the tensor is allocated.
 std::optional<size_t> bytes_of(const PassedValue& value) {
   if (!value.element.valid() || value.element.is_string() || value.element.bits() % 8 != 0) return std::nullopt;
   const auto count = element_count(value.dims);

@@ -62,13 +62,13 @@ void visit_keys(V& v, MemorySpace& m) {
          .power_of_two = true},
         m.alignment_bytes);
   v.key({.name = "element",
-         .summary = "Smallest piece that can be addressed; the size is a multiple of it.",
+         .summary = "Smallest addressable unit; the size is a multiple of it.",
          .example = "16 B",
          .unit = Unit::bytes,
          .max = kMaxBytes},
         m.element_bytes);
   v.key({.name = "bandwidth",
-         .summary = "Bytes moved in a cycle of the target's clock, or in a second.",
+         .summary = "Bytes moved per cycle of the target's clock, or per second.",
          .example = "8 B/cycle"},
         m.bandwidth);
   v.key({.name = "latency",
@@ -77,12 +77,12 @@ void visit_keys(V& v, MemorySpace& m) {
          .unit = Unit::cycles,
          .min = 0},
         m.latency_cycles);
-  v.key({.name = "banks", .summary = "Parts that can be accessed in the same cycle.", .example = "16", .max = 65536},
+  v.key({.name = "banks", .summary = "Banks that can be accessed in the same cycle.", .example = "16", .max = 65536},
         m.banks);
   v.key({.name = "prefetch_reads",
-         .summary = "Cache lines ahead of a loop at which generated code fetches what it will read from here; 0: the "
-                    "machine's own prefetchers do, and of `host`, rows are then fetched into `l2` alone while others "
-                    "are walked.",
+         .summary = "Prefetch distance, in cache lines, at which generated code prefetches its reads from this memory; "
+                    "0: the hardware prefetchers suffice. For `host`, 0 also means that rows are prefetched into `l2` "
+                    "only, while other rows are traversed.",
          .example = "64",
          .min = 0,
          .max = 4096},
@@ -94,55 +94,53 @@ void visit_keys(V& v, MemorySpace& m) {
          .max = 4096},
         m.prefetch_writes);
   v.key({.name = "prefetch_together",
-         .summary = "Lines that a loop over several stretches fetches ahead of all together, which wait in the nearest "
-                    "cache beside what it works on; 0: any number.",
+         .summary = "Most lines that a loop over several stretches prefetches in total, since they are held in the "
+                    "nearest cache beside the loop's working set; 0: any number.",
          .example = "128",
          .min = 0,
          .max = 65536},
         m.prefetch_together);
   v.key(
       {.name = "prefetch_level",
-       .summary = "Level of the cache that lines are fetched into along rows that several sweeps walk; 2: where lines "
-                  "that are under way to the nearest cache hold up what it is given from others, and what is stored "
-                  "past it.",
+       .summary = "Cache level into which lines are prefetched along rows that several sweeps traverse; 2: where lines "
+                  "in flight to the nearest cache delay lines that it gets from other caches, and non-temporal stores.",
        .example = "2",
        .max = 2},
       m.prefetch_level);
   v.key({.name = "streams",
-         .summary = "Stretches of one array that a loop from here best walks side by side.",
+         .summary = "Number of stretches of one array that a loop over this memory best traverses side by side.",
          .example = "4",
          .max = 64},
         m.streams);
   v.key({.name = "most_streams",
-         .summary = "Stretches of all arrays together beyond which a loop gets slower; 0: any number.",
+         .summary = "Number of stretches of all arrays together above which a loop gets slower; 0: any number.",
          .example = "10",
          .min = 0,
          .max = 1024},
         m.most_streams);
   v.key({.name = "row_lines",
-         .summary = "Rows of more cache lines are walked one after the other, shorter ones several at once; 0: any "
-                    "length at once.",
+         .summary = "Rows of more cache lines are traversed one after another, shorter ones several at once; 0: rows "
+                    "of any length several at once.",
          .example = "16",
          .min = 0,
          .max = 65536},
         m.row_lines);
-  v.key(
-      {.name = "load_width",
-       .summary = "Widest load of what comes from here; wider vectors are put together of such. Not stated: as wide as "
-                  "registers are.",
-       .example = "32 B",
-       .unit = Unit::bytes,
-       .max = 4096},
-      m.load_bytes);
+  v.key({.name = "load_width",
+         .summary = "Widest load from this memory; wider vectors are composed of such loads. Not stated: as wide as "
+                    "the registers.",
+         .example = "32 B",
+         .unit = Unit::bytes,
+         .max = 4096},
+        m.load_bytes);
 }
 
 template <class V>
 void visit_keys(V& v, Engine& e) {
   v.key({.name = "macs_per_cycle",
-         .summary = "Multiply-accumulates done in one cycle. This or `lanes` must be stated.",
+         .summary = "Multiply-accumulates per cycle. This or `lanes` must be stated.",
          .example = "256"},
         e.macs_per_cycle);
-  v.key({.name = "lanes", .summary = "Elements that one step works on.", .example = "16"}, e.lanes);
+  v.key({.name = "lanes", .summary = "Elements processed per step.", .example = "16"}, e.lanes);
   v.key({.name = "cycles_per_step", .summary = "Cycles between the starts of two steps.", .example = "1"},
         e.cycles_per_step);
   v.key({.name = "types",
@@ -161,7 +159,7 @@ void visit_keys(V& v, Engine& e) {
 template <class V>
 void visit_keys(V& v, Dma& d) {
   v.key({.name = "channels",
-         .summary = "Transfers that can be under way at once.",
+         .summary = "Transfers that can be in flight at once.",
          .example = "2",
          .min = 0,
          .max = 65536,
@@ -258,7 +256,10 @@ void visit_keys(V& v, TargetDescription& t) {
              t.memories);
   v.sections({.name = "engines", .summary = "Compute units by name.", .example = "{gemm: {macs_per_cycle: 256}}"},
              t.engines);
-  v.section({.name = "dma", .summary = "Engines that copy beside the computation.", .example = "{channels: 2}"}, t.dma);
+  v.section({.name = "dma",
+             .summary = "DMA engines, which copy concurrently with the computation.",
+             .example = "{channels: 2}"},
+            t.dma);
   v.sections({.name = "registers",
               .summary = "Register files by class, for targets with generated machine code.",
               .example = "{vector: {count: 16, width: 256 bits}}"},
@@ -281,7 +282,7 @@ void visit_keys(V& v, TargetDescription& t) {
          .names = kValue},
         t.value_layouts);
   v.key({.name = "options",
-         .summary = "Whatever the plugin defines; it checks its own part.",
+         .summary = "Options defined and checked by the plugin.",
          .example = "{inp_width: 8}",
          .form = kAnyText},
         t.options);

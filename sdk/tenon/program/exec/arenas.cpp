@@ -18,7 +18,7 @@ void plan_space(std::vector<PlannedBlock*>& blocks, ArenaRegion& region, const s
   }
   const ArenaPlan plan = plan_arena(lives, align);
   for (size_t i = 0; i < blocks.size(); ++i) blocks[i]->offset = static_cast<int64_t>(plan.offsets[i]);
-  // A worker's part begins aligned, too.
+  // A worker's part is aligned at its end, so that the next one begins aligned.
   region.bytes[space] = static_cast<int64_t>((plan.bytes + align - 1) / align * align);
   region.bound[space] = static_cast<int64_t>(plan.lower_bound_bytes);
 }

@@ -75,7 +75,7 @@ BoundBuffer bind_argument(const Buffer& declared, BufferId id, const BufferArgum
   for (DimView& d : buffer.dims)
     if (d.fold >= d.extent) d.fold = 0;
   const Spread spread = spread_of(buffer.dims, declared.element).value();
-  std::byte* const begin = argument.data == nullptr ? nullptr : argument.data + spread.low;  // null: of shapes alone
+  std::byte* const begin = argument.data == nullptr ? nullptr : argument.data + spread.low;  // null: shapes only
   *buffer.memory = {nullptr, begin, spread.bytes(), 1, id, false};
   return buffer;
 }

@@ -58,7 +58,7 @@ void Binder::find_targets() {
 
 void Binder::find_plain_calls(LoopCode& loop) {
   std::vector<HintedCall> found;
-  bool takes_call = false, hints = false;  // the last one found, which has a hint and no call so far
+  bool takes_call = false, hints = false;  // the last site found has a hint and no call so far
   loop.plain = loop.body;
   while (computes(code().instrs[static_cast<size_t>(loop.plain)].op)) ++loop.plain;
   for (int32_t at = loop.plain; at < loop.exit - 1; ++at) {

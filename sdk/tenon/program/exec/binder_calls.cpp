@@ -40,7 +40,7 @@ bool Binder::may_be_unfinished() const {
          program_.tokens.empty();
 }
 
-// Who counts calls counts those that are left out, too.
+// With statistics, omitted calls are counted as well.
 bool Binder::does_nothing(const Expr& predicate, const SymbolicBuffer& written) const {
   const auto never_above_0 = [this](const Expr& e) {
     return e.is_constant() ? e.constant() <= 0 : prove_le(e, 0, scope_.assumptions());
@@ -110,7 +110,7 @@ Result<void> Binder::emit(const DmaStart& s) {
 }
 
 Result<void> Binder::emit(const DmaWait& s) {
-  // What a transfer uses is in use until its end. Which one ends here is not known: all that have been started.
+  // The memory of a transfer is in use until its end. Which transfer ends here is not known: all that were started.
   for (const BufferId root : in_transfer_[static_cast<size_t>(s.token)])
     if (roots_[static_cast<size_t>(root)].depth <= loops_.size()) use(root);
   Instr instr{Op::wait};
@@ -123,7 +123,7 @@ Result<void> Binder::emit(const DmaWait& s) {
 Result<void> Binder::emit_stage(Op op, int stage) {
   const auto around = std::find_if(loops_.rbegin(), loops_.rend(), [](const OpenLoop& l) { return l.pipelined; });
   LoopCode& loop = code().loops[static_cast<size_t>(around->number)];
-  if (loop.kind != LoopKind::pipelined) return {};  // with one worker it is a serial one: nobody waits
+  if (loop.kind != LoopKind::pipelined) return {};  // with one worker it is serial: nobody waits
   loop.stages = std::max(loop.stages, stage + 1);
   Instr instr{op};
   instr.number = stage;

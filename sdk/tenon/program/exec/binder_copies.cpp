@@ -1,4 +1,4 @@
-// The code of copies: moves of boxes where that is all there is to them, else plans that look at each row.
+// The code of copies: moves of boxes where possible, else plans that process each row.
 #include <functional>
 
 #include <tenon/program/exec/binder_internal.hpp>

@@ -20,17 +20,17 @@ namespace tenon::program::detail {
 
 inline constexpr auto kWord = static_cast<Place>(sizeof(int64_t));
 
-// Memory that buffers are views of: an argument, or one allocation at one place of the program.
+// The memory that buffers are views of: an argument, or one allocation of the program.
 struct MemoryRoot {
   Place place = -1;             // of the address of the base of slot 0, ...
-  size_t level = 0;             // ... which is there before the iterations of this level
+  size_t level = 0;             // ... which is computed before the iterations of this level
   std::optional<Expr> address;  // the same as a symbol, once an expression needs it
-  Expr low = 0, high = 0;       // the bytes that it has, counted from there
+  Expr low = 0, high = 0;       // its range of bytes, relative to that address
   Expr slot_bytes = 0;
   int64_t slots = 1;
   int32_t block = -1;  // of the plan; -1: not planned
-  bool grows = false;  // its address is set by an instruction, not before a run
-  size_t depth = 0;    // how many loops are around
+  bool grows = false;  // its address is set by an instruction during a run
+  size_t depth = 0;    // number of enclosing loops
 };
 
 struct DimsHash {
@@ -45,15 +45,15 @@ class Binder {
  private:
   struct OpenLoop {
     int32_t number;
-    bool pipelined;                // in the program; its code is serial when it has one worker
+    bool pipelined;                // in the program; with one worker its code is serial
     int64_t first;                 // step
-    std::vector<int32_t> touched;  // blocks from around it
+    std::vector<int32_t> touched;  // blocks from outside that it uses
     std::string symbol;
-    std::string shown;                   // of a loop over periods: the symbol of the loop that it is made of
-    std::set<void (*)()> finishes = {};  // of kernels that are called in it and leave their results unfinished
+    std::string shown;                   // of a loop over periods: the symbol of the original loop
+    std::set<void (*)()> finishes = {};  // of kernels called in it that leave their results unfinished
   };
 
-  // Names an operand in an error; most are never asked.
+  // Names an operand in an error; a function, since most names are never needed.
   using Label = std::function<std::string()>;
 
   ByteCode& code() { return result_.code; }
@@ -74,12 +74,12 @@ class Binder {
   void declare(BufferId id, const BufferArgument& argument);
   const Expr& address_of(MemoryRoot& root);
   MemoryRoot& root_of(const SymbolicBuffer& buffer) { return roots_[static_cast<size_t>(buffer.root)]; }
-  // The memory is used at this step, and as long as the loops go on that it is not made in.
+  // The memory is in use at this step, and until the end of enclosing loops in which it is not allocated.
   void use(BufferId root);
 
   // Statements ------------------------------------------------------------------------------------------------
 
-  // Locals live from the statement that names them first. Where they lie is a matter of their uses.
+  // Locals are live from the statement that names them first. Their place depends on their uses.
   Result<void> emit_outermost();
   Result<void> emit(const Statement& s);
   Result<void> emit(const Block& block);
@@ -105,36 +105,36 @@ class Binder {
 
   int32_t innermost() const { return once_ >= 0 ? once_ : loops_.empty() ? -1 : loops_.back().number; }
   Result<void> emit(const Loop& loop);
-  // Its first part, the steady one, and the last.
+  // The first part, the steady one, and the last.
   Result<void> emit_parts(const Loop& loop, const Loop& written_out, const SteadyPart& steady);
-  // Iterations that are not steady.
+  // The iterations that are not steady.
   Result<void> emit_rest(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
-  // Code for each iteration.
+  // Unrolls: code for each iteration.
   Result<void> emit_each(const Loop& loop, const Expr& first, int64_t step, int64_t iterations);
-  // Of a serial loop with some, where that is known, wherever it begins.
+  // Trip count of a serial loop with at least one iteration, where it is known independently of where the loop begins.
   std::optional<int64_t> iterations_of(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
-  // After how many steady iterations periods begin, for their places to be known: a symbol where that is known in a
-  // run.
+  // The number of steady iterations before periods begin, so that their positions are known: a symbol where the number
+  // is known only to a run.
   Expr iterations_to_periods(const Expr& begin, const Expr& step, const SteadyPart& steady);
-  // A loop of one iteration whose body is simple: no code but that of the body. Errors name it.
+  // A loop of one iteration whose body is simple: emits only the body. Errors name the loop.
   Result<void> emit_once(const Loop& loop);
   std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step);
-  // `shown`: see OpenLoop. `once`: there is one iteration at most, so that nothing is to be stepped.
+  // `shown`: see OpenLoop. `once`: there is at most one iteration, so that nothing is stepped.
   Result<void> emit_loop(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step,
                          const std::string& shown = {}, bool once = false);
   Result<void> emit_periods(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step, int64_t period);
   Result<int64_t> most_workers(const Loop& loop, const Expr& begin, const Expr& end, const Expr& step) const;
   Result<void> emit_workers(const Loop& loop, int32_t number);
-  // In up to three parts, as steady_members() says.
+  // In up to three parts, as determined by steady_members().
   Result<void> emit_worker_body(const Loop& loop, int32_t number);
-  // Of the iterations first ... last - 1 of workers, if the loop has no others.
+  // The iterations first ... last - 1 of workers, if the loop has no others.
   Result<void> emit_members(const Loop& loop, int32_t number, int64_t first, int64_t last);
   void leave_loop(const Loop& loop, const std::string& symbol, int32_t number, int64_t workers);
-  // Some of it is not done by instructions any more (take_ring_turns).
+  // Some steps are no longer instructions (take_ring_turns).
   void add_steps(Registers::LevelCode& level, LoopCode& loop);
   static void flatten(Registers::LevelCode program, std::vector<Instr>& to);
   void find_targets();
-  // The loop's body as plain calls, if it is nothing else.
+  // The loop's body as plain calls, if it consists of nothing else.
   void find_plain_calls(LoopCode& loop);
   static bool is_loop(Op op) { return op == Op::loop || op == Op::next || op == Op::workers || op == Op::body_end; }
   // The level of the innermost loop of workers.
@@ -143,23 +143,22 @@ class Binder {
 
   // Operands --------------------------------------------------------------------------------------------------
 
-  // The box of a region: where that is all of a buffer, the buffer itself, else `made`.
+  // The box of a region: the buffer itself where the box is the whole buffer, else `made`.
   const SymbolicBuffer& box_of(const Region& region, SymbolicBuffer& made) const {
     return region.box.empty() ? *scope_.find(region.buffer) : made = scope_.region(region);
   }
-  // The address of the base of a box, in the slot of the worker.
+  // The address of the base of a box, in the worker's slot.
   Expr address_of(const SymbolicBuffer& box);
-  // Keeps it in the view. Most are known before a run, but for where arguments and arenas lie.
+  // Stores it in the view. Most are known before a run, apart from the addresses of arguments and arenas.
   void set_base(const SymbolicBuffer& box, Place view);
   void limit_workers(BufferId id, int64_t slots);
-  // As a kernel sees them, in the frame: dims that another one sees here already, with the same numbers, or new ones.
-  // What one stage writes, the next one mostly reads, and in a period boxes of one stage are those of another one
-  // before.
+  // The dims that a kernel sees, in the frame: equal dims that another kernel already sees here, or new ones. Most
+  // stages read what the previous one writes, and in a period boxes of one stage equal those of an earlier one.
   Place shared_dims(const std::vector<SymbolicDim>& dims);
   Place new_dims(const std::vector<SymbolicDim>& dims);
   // Fills a BufferView in the frame.
   OperandCode operand(const SymbolicBuffer& box, ElementType element, Place view, Site& site, const Label& label);
-  // What has to be true of a box, as far as it is not certain. Boxes that are empty may lie anywhere.
+  // Emits the conditions on a box that are not certain. Empty boxes may be anywhere.
   void guard(const Region& r, const SymbolicBuffer& box, const Label& label, Site& site);
   bool lies_within_its_root(const SymbolicBuffer& box, ElementType element);
   void written(const SymbolicBuffer& box, Site& site);
@@ -167,17 +166,17 @@ class Binder {
   // Calls and copies ------------------------------------------------------------------------------------------
 
   void push_site(Op op, Site site, const Expr& predicate);
-  // How far the loop's symbol is ahead of its register where code is made.
+  // The difference between the loop's symbol and its register at the current point of code generation.
   int64_t ahead_in_loop() const;
-  // Whether nobody else is told of the results before the innermost loop is over.
+  // Whether no other worker is notified of the results before the innermost loop ends.
   bool may_be_unfinished() const;
-  // Whether calls and copies are left out where it is certain that they do nothing: in some iterations of a period.
+  // Whether calls and copies that certainly do nothing, as in some iterations of a period, are omitted.
   bool may_be_left_out() const { return !loops_.empty() && !options_.statistics; }
   bool does_nothing(const Expr& predicate, const SymbolicBuffer& written) const;
   Result<void> emit(const Call& s);
-  // One for all parts of a loop that hold the call; outside of loops each is met once.
+  // One for all parts of a loop that contain the call; outside of loops each call occurs once.
   int32_t state_of(const Call& s);
-  // The boxes of a copy, as many as it has: of its destination, source and padding.
+  // The boxes of a copy that exist: of its destination, source and padding.
   struct CopiedBoxes {
     struct Named {
       const SymbolicBuffer* box;  // one of `made`, or of the scope
@@ -188,10 +187,10 @@ class Binder {
     std::vector<SymbolicBuffer> made;
     std::vector<Named> boxes;
   };
-  // With what has to hold of them, at the site.
+  // Also emits their conditions at the site.
   CopiedBoxes boxes_of(const Copy& s, Site& site);
   Result<void> emit(const Copy& s);
-  // As a call that moves boxes; false: it is more than that.
+  // As a call that moves boxes; false if the copy needs more than that.
   bool move_copy(const CopiedBoxes& boxes, Site& site);
   Result<void> plan_copy(const CopiedBoxes& boxes, Site& site);
   Result<void> emit(const DmaStart& s);
@@ -200,7 +199,7 @@ class Binder {
   Result<void> emit(const Await& s) { return emit_stage(Op::await, s.stage); }
   Result<void> emit_stage(Op op, int stage);
   Result<void> emit(const Prefetch& s);
-  // Of boxes that are cropped, or that are not told to be whole, in each run.
+  // For boxes that are cropped, or that are not known to be whole, evaluated in each run.
   Result<void> emit_in_general(const Prefetch& s, const SymbolicBuffer& has, int64_t element_bytes);
 
   const Program& program_;
@@ -213,7 +212,7 @@ class Binder {
   std::vector<Place> block_roots_;                  // by block: of its address
   std::vector<std::vector<BufferId>> in_transfer_;  // by token
   std::vector<OpenLoop> loops_;
-  // Dims in the frame, by the loop that they were made in: they hold in it, and in loops further in.
+  // Dims in the frame, by the loop in which they were made: they are valid in it and in its inner loops.
   std::vector<std::unordered_map<std::vector<SymbolicDim>, Place, DimsHash>> dims_known_{1};
   std::vector<int32_t> worker_loops_;
   std::vector<size_t> region_levels_;
@@ -223,7 +222,7 @@ class Binder {
   size_t addresses_ = 0;
   int64_t step_ = 0;
   int32_t region_ = 0;
-  int32_t once_ = -1;  // the loop of one iteration around, which has no code; it is the innermost
+  int32_t once_ = -1;  // the enclosing loop of one iteration, which has no code and is the innermost
   bool inside_workers_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The code of loops, serial and by workers.
+// The code of loops, serial and with workers.
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@ namespace tenon::program::detail {
 
 namespace {
 
-// So few iterations before or after the steady ones are code of their own, each with numbers that are known.
+// At most this many iterations before or after the steady ones are unrolled, each with known numbers.
 constexpr int64_t kFewWithoutLoop = 2;
 
 }  // namespace
@@ -55,7 +55,7 @@ Expr Binder::iterations_to_periods(const Expr& begin, const Expr& step, const St
   const std::string symbol = str("before.", code().loops.size());
   const Expr aligned = aligned_iteration(begin, step.constant(), steady.period, scope_);
   const Expr before = scope_.simplified(mod(aligned, steady.period));
-  if (before.is_constant()) return 0;  // so are places, wherever periods begin
+  if (before.is_constant()) return 0;  // so are positions, wherever periods begin
   registers_.define(symbol, registers_.value(before).place, registers_.level_of(before));
   scope_.assumptions()[symbol] = {0, steady.period - 1};
   scope_.aligned()[symbol] = aligned;
@@ -150,7 +150,7 @@ Result<void> Binder::emit_loop(const Loop& loop, const Expr& begin, const Expr& 
   code().loops[static_cast<size_t>(number)] = made;
 
   // As begin + step * number of the iteration, where these are known: then x mod 8 in a loop of step 4 is 4 * (k mod
-  // 2), and what is as far away from a begin that moves is as far away in all iterations.
+  // 2), and a fixed distance from a moving begin is the same in all iterations.
   const Expr length = scope_.simplified(end - begin);
   const bool counted = (begin.is_constant() || length.is_constant()) && step.is_constant() && step.constant() >= 1;
   const std::string symbol = counted ? str("iteration.", number) : loop.symbol;
@@ -192,7 +192,7 @@ Result<void> Binder::emit_workers(const Loop& loop, int32_t number) {
   scope_.assumptions()[symbol] = {0, threads_ - 1};
   worker_loops_.push_back(number);
   region_levels_.push_back(registers_.depth());
-  // Only where the loop certainly has several workers is it known that loops within have one.
+  // Inner loops are known to have one worker only where this loop certainly has several.
   const bool certain = loop.kind != LoopKind::serial && made.limit.known() && made.begin.known() && made.end.known() &&
                        made.step.known();
   const bool was_inside = std::exchange(inside_workers_, inside_workers_ || certain);

@@ -1,4 +1,4 @@
-// Where the allocations of a bound program lie, and what they count.
+// Where the allocations of a bound program are placed, and how they are counted.
 #include <algorithm>
 
 #include <tenon/program/exec/binder_internal.hpp>
@@ -81,7 +81,7 @@ void Binder::count_allocation(const Allocation& a, const Expr& bytes) {
   Instr instr{Op::allocate};
   instr.a = registers_.value(scope_.simplified(bytes));
   instr.index = a.buffer;
-  // Automatic placement is decided by the bytes of a run.
+  // Automatic placement depends on the bytes of a run.
   instr.b = a.placement == Placement::automatic
                 ? registers_.value(scope_.simplified(less_equal(bytes, options_.stack_bytes)))
                 : Value{a.placement == Placement::stack, -1};
@@ -113,7 +113,7 @@ void Binder::place_blocks() {
   code().arena_bytes = result_.regions[0].bytes;
   for (size_t b = 0; b < result_.blocks.size(); ++b) {
     const PlannedBlock& block = result_.blocks[b];
-    if (block.first > block.last) continue;  // nothing uses it
+    if (block.first > block.last) continue;  // unused
     const auto r = static_cast<size_t>(block.region);
     auto& roots = r == 0 ? code().roots : code().loops[static_cast<size_t>(result_.regions[r].loop)].worker_roots;
     roots.push_back({block_roots_[b], bases[r].at(block.space), block.offset});

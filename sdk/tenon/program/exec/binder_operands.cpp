@@ -1,4 +1,4 @@
-// What calls and copies see of buffers: addresses, views in the frame, and what has to hold of a box.
+// The operands of calls and copies: addresses, views in the frame, and conditions on boxes.
 #include <algorithm>
 
 #include <tenon/program/exec/binder_internal.hpp>
@@ -62,7 +62,7 @@ OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Plac
                             const Label& label) {
   use(box.root);
   const bool takes_rings = !site.call || site.call->kernel->takes_folded;
-  SymbolicBuffer seen = box;  // as the kernel sees it
+  SymbolicBuffer seen = box;  // by the kernel
   std::vector<size_t> in_run;
   for (size_t d = 0; d < box.dims.size(); ++d) {
     SymbolicDim& dim = seen.dims[d];
@@ -70,7 +70,7 @@ OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Plac
     if (is_unfolded(dim)) continue;
     const Expr place = scope_.place_in_ring(dim.min, dim.fold);
     if (dim.fold.is_constant() && prove_le(place + dim.extent, dim.fold, scope_.assumptions())) {
-      seen.offset += place * dim.stride;  // it never wraps
+      seen.offset += place * dim.stride;  // it never wraps around
     } else if (dim.fold.is_constant() && takes_rings && prove_lt(dim.fold, place + dim.extent, scope_.assumptions())) {
       continue;  // it always does
     } else {
@@ -103,7 +103,7 @@ OperandCode Binder::operand(const SymbolicBuffer& box, ElementType element, Plac
   return {view, {}, {}};
 }
 
-// As numbers, which most views of graphs are.
+// Evaluated in numbers, which suffices for most views of graphs.
 bool Binder::lies_within_its_root(const SymbolicBuffer& box, ElementType element) {
   const SymbolicSpread spread = spread_of(box.dims, element);
   const MemoryRoot& root = root_of(box);
@@ -113,7 +113,7 @@ bool Binder::lies_within_its_root(const SymbolicBuffer& box, ElementType element
 }
 
 void Binder::guard(const Region& r, const SymbolicBuffer& box, const Label& label, Site& site) {
-  if (r.box.empty() && !box.general) return;  // all of a buffer that lies where it was made
+  if (r.box.empty() && !box.general) return;  // a whole buffer, where it was allocated
   const SymbolicBuffer& has = *scope_.find(r.buffer);
   const auto need = [&](const Expr& not_negative, const auto&... what) {
     if (prove_not_negative(not_negative)) return;

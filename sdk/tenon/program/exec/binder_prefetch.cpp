@@ -1,5 +1,5 @@
-// The code of hints. They are no uses: where memory is not used otherwise, lines of others are fetched, which does no
-// harm.
+// The code of hints. They do not count as uses of memory: where memory is reused, lines of other values are fetched,
+// which does no harm.
 #include <algorithm>
 #include <ranges>
 
@@ -10,11 +10,11 @@ namespace tenon::program::detail {
 
 namespace {
 
-// More lines than these, or more stretches of them, are no instructions of their own.
+// Hints with more lines, or more stretches of them, do not become separate instructions.
 constexpr uint64_t kMostLines = 4096;
 constexpr size_t kMostStretches = 8;
 
-// Lines one after the other, and as many again after so many bytes.
+// Contiguous lines, repeated at a stride.
 struct Stretch {
   int64_t offset = 0;  // bytes
   int32_t lines = 0;
@@ -26,7 +26,7 @@ struct Stretch {
   }
 };
 
-// Runs of alike stretches as one.
+// Merges sequences of equal stretches.
 void add_rows(const std::vector<Stretch>& stretches, std::vector<Stretch>& out) {
   for (const Stretch& next : stretches) {
     if (out.empty() || !out.back().is_followed_by(next)) {
@@ -39,7 +39,7 @@ void add_rows(const std::vector<Stretch>& stretches, std::vector<Stretch>& out) 
   }
 }
 
-// The portion as stretches of lines from the base on; none: too many.
+// The portion as stretches of lines relative to the base; none: too many.
 std::optional<std::vector<Stretch>> stretches(std::vector<LineDim> dims, const Prefetch& s, uint64_t element_bytes) {
   uint64_t bytes = element_bytes;
   for (const LineDim& d : dims)
@@ -64,9 +64,9 @@ std::optional<std::vector<Stretch>> stretches(std::vector<LineDim> dims, const P
 
 Result<void> Binder::emit(const Prefetch& s) {
   const SymbolicBuffer& has = *scope_.find(s.region.buffer);
-  if (!std::ranges::all_of(has.dims, is_unfolded)) return {};  // of rings nothing is fetched
+  if (!std::ranges::all_of(has.dims, is_unfolded)) return {};  // ring buffers are not prefetched
   const auto element_bytes = program_.buffer(s.region.buffer).element.bits() / 8;
-  // What is cropped from nothing need not be seen to be nothing.
+  // Where nothing is left after cropping, the condition is known to be false at bind time.
   const auto is_empty = [](const Expr& extent) { return extent.is_constant() && extent.constant() <= 0; };
   if (std::ranges::any_of(s.region.box, [&](const Range& r) { return is_empty(resolved(r.extent)); }))
     return {};

@@ -10,7 +10,7 @@ namespace tenon::program {
 
 namespace {
 
-// What forks share.
+// Shared by forks.
 struct Shared {
   Program program;
   std::vector<std::vector<DimView>> shapes;  // of declared buffers, in order
@@ -29,7 +29,7 @@ struct Shared {
 };
 
 void Shared::report_plan() {
-  // Offsets in regions become those in the arena: of worker 0.
+  // Converts offsets in regions to offsets in the arena: of worker 0.
   const auto offset_of = [&](int32_t region, const std::string& space) {
     int64_t offset = 0;
     for (; region > 0; region = bound.regions[static_cast<size_t>(region)].outer)

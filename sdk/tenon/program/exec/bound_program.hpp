@@ -35,9 +35,9 @@ struct BindOptions {
   // Allocations are planned by their maximum size. One whose size changes between iterations and that could have more
   // bytes than this gets a block of its own, which grows to what runs have needed.
   int64_t most_planned_bytes = int64_t{1} << 30;
-  // With more than one thread, transfers of at least so many bytes run concurrently with the program, on a thread of
-  // the bound program. Shorter ones, which cost less than handing them over, are done where they start. INT64_MAX: all
-  // are.
+  // With more than one thread, transfers of at least this many bytes run concurrently with the program, on a thread of
+  // the bound program. Shorter ones, which cost less than handing them over, run synchronously at their start.
+  // INT64_MAX: all run synchronously.
   int64_t beside_bytes = 64 << 10;
   // Runs provide the arena (RunWith::arena). A run that provides none, or one that is too small, allocates one from the
   // heap and keeps it.

@@ -12,20 +12,21 @@
 namespace tenon::program::detail {
 namespace {
 
-// Indices that a copy reads are no farther apart, or it is not looked at: sums of ways do not leave int64.
+// Indices that a copy reads must not be farther apart, so that sums of distances stay in int64.
 constexpr int64_t kLongestWay = int64_t{1} << 56;
 
-// Indices of a copy while its map is looked at. No text can name them.
+// Indices of a copy during the analysis of its map. No text can name them.
 std::string index_symbol(size_t d) { return "copy.index." + std::to_string(d); }
 
-// Is all that it divides by a number, and not 0? What else is 0 shows in the run, and registers refuse it when binding.
+// Whether every divisor is a nonzero number. Other divisors are checked in the run, and registers refuse them at bind
+// time.
 bool divides_by_numbers(const Expr& e) {
   const bool divides = e.kind() == ExprKind::floordiv || e.kind() == ExprKind::mod;
   return (!divides || (e.operands()[1].is_constant() && !e.operands()[1].is_constant(0))) &&
          std::ranges::all_of(e.operands(), divides_by_numbers);
 }
 
-// Indices first ... last - 1 of a dim, counted from the begin of the copy's box.
+// Indices first ... last - 1 of a dim, relative to the beginning of the copy's box.
 struct Span {
   int64_t first = 0, last = 0;
 };
@@ -96,7 +97,7 @@ class MoveMaker {
     return true;
   }
 
-  // The map with its own names for indices, which may be names of loops as well.
+  // The map with unique names for its indices, since loops may have the same names.
   Expr mapped(const Expr& map) const {
     Substitution names;
     for (const std::string& symbol : map.symbols()) {
@@ -108,8 +109,8 @@ class MoveMaker {
     return map.substitute(names);
   }
 
-  // How the copy goes along one dim of its source: the index that the first element is read at, how far the indices of
-  // the copy's dims move it, and the ways to the lowest and the highest.
+  // How the copy traverses one dim of its source: the index that the first element reads, the step per index of each
+  // dim of the copy, and the distances to the lowest and highest index.
   struct Reach {
     Expr at;
     std::vector<int64_t> steps;
@@ -135,7 +136,7 @@ class MoveMaker {
     reach.at = scope_.simplified(map.substitute(begin));
     return reach;
   }
-  // Not negative where all that is read lies within the dim: on its low side, and on its high one.
+  // Non-negative where all accesses are inside the dim: on its low side, and on its high side.
   std::array<Expr, 2> margins_of(const Reach& reach, const SymbolicDim& dim) const {
     return {scope_.simplified(reach.at + reach.down - dim.min),
             scope_.simplified(dim.min + dim.extent - 1 - reach.at - reach.up)};
@@ -155,15 +156,15 @@ class MoveMaker {
     return true;
   }
 
-  // Only what lies within the source's dim is read from it. Known where one dim of the copy moves along it.
+  // Restricts reads to the source's dim. Possible where one dim of the copy moves along it.
   bool cut(const SymbolicDim& dim, const Reach& reach) {
     const std::vector<int64_t>& steps = reach.steps;
     const Expr begin = scope_.simplified(reach.at - dim.min), extent = scope_.simplified(dim.extent);
     if (!begin.is_constant() || !extent.is_constant()) return false;
-    // What leaves int64 is an error of the run, and no padding.
+    // An index outside of int64 is an error of the run, not padding.
     if (begin.constant() < -kLongestWay || begin.constant() > kLongestWay) return false;
     const auto moving = std::ranges::find_if(steps, [](int64_t step) { return step != 0; });
-    if (moving == steps.end()) {  // all of it is beyond
+    if (moving == steps.end()) {  // all of it is outside
       if (rank_ == 0) return false;
       within_[0] = {0, 0};
       return true;
@@ -225,7 +226,7 @@ class MoveMaker {
   std::vector<std::string> indices_;
   CopyMoves made_;
   std::vector<int64_t> extents_, to_strides_, source_strides_, padding_strides_;  // of each dim of the copy
-  std::vector<Span> within_;                                                      // what the source has
+  std::vector<Span> within_;                                                      // the part inside the source
 };
 
 }  // namespace
@@ -266,7 +267,7 @@ namespace {
 
 std::byte* address(int64_t word) { return reinterpret_cast<std::byte*>(static_cast<uintptr_t>(word)); }
 
-// Words one by one, as loops have just stored them: a load of several would wait.
+// Word by word, as loops have just stored them: a wider load would have to wait for store forwarding.
 void move_run_of(const int64_t* words) {
   if (words[kMoveTo] == words[kMoveSource]) return;
   std::memmove(address(words[kMoveTo]), address(words[kMoveSource]), static_cast<size_t>(words[kMoveHow]));

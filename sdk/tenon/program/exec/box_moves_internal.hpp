@@ -1,5 +1,5 @@
-// Inside the room: copies of which everything but the addresses is known at bind time, as moves of boxes. A padded copy
-// is one move for what the source has, and one for each side that exceeds it.
+// Inside the room: copies for which everything but the addresses is known at bind time, as moves of boxes. A padded
+// copy is one move for the part inside the source, and one for each side that exceeds it.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -14,13 +14,13 @@
 
 namespace tenon::program::detail {
 
-// Where a move takes its elements from.
+// The origin of a move's elements.
 enum class MoveFrom : uint8_t { source, padding, element };
 
 struct BoxMove {
   MoveFrom from = MoveFrom::source;
   int64_t to_bytes = 0, from_bytes = 0;  // of its first element, from the copy's addresses
-  int64_t run_bytes = 0;                 // 0: not one after the other in both
+  int64_t run_bytes = 0;                 // 0: not contiguous in both
   InlineVector<BoxDim, 4> dims;          // joined (move_box.hpp)
 };
 
@@ -39,28 +39,28 @@ struct CopyBoxes {
   const SymbolicBuffer* padding = nullptr;
 };
 
-// How a copy is moved, and what its addresses are: bytes from the bases of the boxes.
+// How a copy is moved, and its addresses: bytes from the bases of the boxes.
 struct CopyMoves {
   BoxMoves moves;
   Expr to, source, padding;
 };
 
-// Nothing where extents, strides or steps are not known, where it is not certain what lies within the source, or where
-// a box that is moved may wrap around a ring.
+// Empty where extents, strides or steps are not known, where it is not certain which part is inside the source, or
+// where a box that is moved may wrap around a ring.
 std::optional<CopyMoves> moves_of(const Copy& copy, ElementType element, const CopyBoxes& boxes, const Scope& scope);
 
-// What is not negative where a padded copy reads nothing beyond its source, as far as it can be told.
+// Expressions that are non-negative if a padded copy reads nothing outside of its source, where this can be determined.
 std::vector<Expr> source_margins(const Copy& copy, const CopyBoxes& boxes, const Scope& scope);
 
-// What a call of a copy is given as scalars: addresses, and the bytes of a run or the address of the BoxMoves.
+// The scalars of a copy call: addresses, and the bytes of a run or the address of the BoxMoves.
 enum MoveWord : size_t { kMoveTo, kMoveSource, kMovePadding, kMoveHow, kMoveWords };
-// As compiled programs call it, and as settled_move() runs on these words.
+// As called by compiled programs; settled_move() runs on the same words.
 using MoveFunction = Result<void> (*)(CallContext&);
-// Of elements that follow on in both, which is all of the copy; else of boxes.
+// For a copy that is one contiguous run in both; else for boxes.
 bool is_run(const BoxMoves& moves);
 Result<void> move_run(CallContext& context);
 Result<void> move_boxes(CallContext& context);
-// Null: it is none of the two.
+// Null: `function` is neither of the two.
 void (*settled_move(MoveFunction function))(const int64_t* words);
 
 }  // namespace tenon::program::detail

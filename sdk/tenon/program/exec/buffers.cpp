@@ -9,7 +9,7 @@ Error too_large() { return error(Code::resource_exhausted, "its size in bytes is
 
 int64_t places(const DimView& d) { return d.fold > 0 ? d.fold : d.extent; }
 
-// Where the places of a box begin and end along a folded dim, which it may wrap around.
+// The range of places of a box along a folded dim, which it may wrap around.
 RangeNumbers places_of_box(const DimView& d) {
   if (d.fold <= 0) return {0, d.extent};
   const int64_t first = d.place(d.min);
@@ -49,7 +49,7 @@ Result<Spread> spread_of(const std::vector<DimView>& dims, ElementType element) 
   for (const DimView& d : dims)
     if (d.extent == 0) return Spread{};
   for (const DimView& d : dims) {
-    const int64_t reach = (places(d) - 1) * d.stride;  // make_dims has seen that it fits
+    const int64_t reach = (places(d) - 1) * d.stride;  // make_dims has checked for overflow
     int64_t& end = reach < 0 ? spread.low : spread.high;
     if (__builtin_add_overflow(end, reach, &end)) return too_large();
   }

@@ -13,7 +13,7 @@
 
 namespace tenon::program::detail {
 
-// Where a buffer's bytes are: an allocation, or what the caller gave.
+// The location of a buffer's bytes: an allocation, or memory of the caller.
 struct MemoryBlock {
   AlignedBytes owned;          // of an allocation
   std::byte* begin = nullptr;  // of slot 0
@@ -51,19 +51,19 @@ struct Spread {
   int64_t bytes() const { return high - low; }
 };
 Result<Spread> spread_of(const std::vector<DimView>& dims, ElementType element);
-// Of the elements of the box only: the places that it has, a ring that it wraps around as a whole.
+// Of the elements of the box only: its actual places; a ring that it wraps around counts as a whole.
 Spread spread_of_box(const BufferView& view);
 
 struct RangeNumbers {
   int64_t min = 0;
   int64_t extent = 0;
 };
-// The part of dim d of `buffer` within the range, as Crop says.
+// Restricts dim d of `buffer` to the range, as defined for Crop.
 void crop_dim(BoundBuffer& buffer, size_t d, RangeNumbers range);
-// Drops dim d, which stands at `index`.
+// Drops dim d, fixed at `index`.
 void slice_dim(BoundBuffer& buffer, size_t d, int64_t index);
 
-// Dims whose box does not wrap around their ring lose the fold.
+// Removes the fold of dims whose box does not wrap around their ring.
 void make_linear(BoundBuffer& buffer);
 
 }  // namespace tenon::program::detail

@@ -1,4 +1,4 @@
-// Inside of the room: sets of bytes of a memory block, as runs.
+// Inside the room: sets of bytes of a memory block, as runs.
 #pragma once
 #include <vector>
 
@@ -6,12 +6,12 @@
 
 namespace tenon::program::detail {
 
-// Bytes from begin to before end, counted from the begin of the block (of all its slots).
+// Bytes from begin to before end, relative to the beginning of the block (of all its slots).
 struct ByteRun {
   int64_t begin, end;
 };
 
-// Of the elements of the box, sorted, apart from one another.
+// Of the elements of the box, sorted and disjoint.
 std::vector<ByteRun> runs_of(const BoundBuffer& box);
 // Whether the two have a byte in common.
 bool overlap(const std::vector<ByteRun>& a, const std::vector<ByteRun>& b);

@@ -1,4 +1,4 @@
-// Inside the room: the code of a bound program, and the frame that it works on.
+// Inside the room: the code of a bound program, and the frame on which it operates.
 //
 // A frame is one block of bytes at fixed offsets: int64 registers, and the views, dims and scalars that kernels get.
 // What a kernel sees is computed in place: the min of a dim is a register like any other. Each worker of a parallel
@@ -23,7 +23,7 @@ namespace tenon::program::detail {
 // A byte offset into the frame.
 using Place = int32_t;
 
-// A number that is known, or where it is computed.
+// A known number, or the place where it is computed.
 struct Value {
   int64_t number = 0;
   Place place = -1;  // -1: it is `number`
@@ -44,22 +44,22 @@ enum class Op : uint8_t {
   select,         // to = a != 0 ? b : c
   at_least_0,     // to = a >= 0
   is_0,           // to = a == 0
-  ring,           // rings[index]: where its view lies
+  ring,           // rings[index]: sets the base of its view
   grow,           // to = address of growing block `index`, with at least a bytes, aligned
   check,          // a != 0, or checks[index] fails
-  loop,           // loops[index]: to its end when there is no iteration
-  next,           // loops[index]: steps, to its body while there are iterations
-  workers,        // loops[index]: runs its body by several workers, to its end
-  body_end,       // of a body that workers run
+  loop,           // loops[index]: jumps to its end when there is no iteration
+  next,           // loops[index]: steps, and jumps to its body while there are iterations
+  workers,        // loops[index]: several workers run its body, then jumps to its end
+  body_end,       // of a body run by workers
   call,           // sites[index]
   call_plain,     // the same for a site with the plain path: `plain` on the CallContext at `to`
-  call_function,  // ... that has no `plain`: `run` of the site
+  call_function,  // ... without `plain`: `run` of the site
   copy,
   start,
   wait,
   signal,  // number: the stage
   await,
-  read_soon,  // `last` lines from a + number on, in `first` rows that begin b bytes after one another
+  read_soon,  // prefetches `last` lines from a + number on, in `first` rows that begin b bytes apart
   write_soon,
   prefetch,  // prefetches[index]
   finish,    // `finish`
@@ -68,7 +68,7 @@ enum class Op : uint8_t {
   end,
 };
 
-// Whether it computes numbers, and does no more.
+// Whether it only computes numbers.
 inline bool computes(Op op) { return op <= Op::ring; }
 
 struct Instr {
@@ -82,14 +82,14 @@ struct Instr {
   void (*finish)() = nullptr;
 };
 
-// A call on the plain path, of a body that has nothing else: its Instr in a tenth of the bytes, since the kernels want
-// the smallest cache for themselves.
+// A call on the plain path, in a body without other instructions: its Instr in a tenth of the bytes, since the kernels
+// need the smallest cache for themselves.
 struct PlainCall {
   Result<void> (*plain)(CallContext&) = nullptr;  // null: none
   Place context = -1;
   int32_t instr = -1;
 };
-// The same behind a hint, or one of the two.
+// The same after a hint, or one of the two.
 struct HintedCall {
   PlainCall call;
   int32_t lines = 0;  // of the hint; 0: there is none
@@ -104,12 +104,12 @@ struct Term {
   int64_t factor;
 };
 
-// place += by, for each iteration of a loop. Most are such: nothing is to be looked at.
+// place += by, for each iteration of a loop. Most steps have this form, which needs no checks.
 struct Step {
   Place place;
   int64_t by;
 };
-// The same by what is known in a run.
+// The same by an amount known only to a run.
 struct Increment {
   Place place;
   Value by;
@@ -120,30 +120,30 @@ struct RingStep {
   int64_t by;
   int64_t modulus;
 };
-// place += by beside a register that a RingStep steps before: whenever that one has begun anew, which is when it is
-// below its `by`, `back` is taken off.
+// place += by, for a register related to one that a RingStep steps before it: whenever that one has wrapped around,
+// which is when it is below its `by`, `back` is subtracted.
 struct BesideStep {
   Place place, ring;
   int64_t by, ring_by, back;
 };
 
-// What is added beside the steps of a loop, so often in a cycle of its iterations (ring_turns_internal.hpp).
+// Corrections added to the steps of a loop at some iterations of a cycle (ring_turns_internal.hpp).
 struct Turn {
-  int64_t next;         // iterations to the turn after it
+  int64_t next;         // iterations to the next turn
   int32_t first, last;  // of ByteCode::jumps
 };
 
 struct LoopCode {
-  std::string symbol;  // empty: of no loop of the program
+  std::string symbol;  // empty: not a loop of the program
   LoopKind kind = LoopKind::serial;
   Value begin, end, step, limit;
   Place value = -1;         // of the symbol
   Place counter = -1;       // iterations before this one
-  Place left = -1;          // iterations to come
-  Place worker = -1;        // of loops run by workers: which one this is
-  Place outer_worker = -1;  // of the loop around; -1: none
-  int32_t outer = -1;       // the loop around
-  int64_t outer_ahead = 0;  // of the register of the loop around: see Site::ahead
+  Place left = -1;          // remaining iterations
+  Place worker = -1;        // of loops run by workers: index of the worker
+  Place outer_worker = -1;  // of the enclosing loop; -1: none
+  int32_t outer = -1;       // the enclosing loop
+  int64_t outer_ahead = 0;  // of the register of the enclosing loop: see Site::ahead
   int32_t body = 0, exit = 0;
   int32_t first_step = 0, last_step = 0;
   int32_t first_ring_step = 0, last_ring_step = 0;
@@ -151,28 +151,28 @@ struct LoopCode {
   int32_t first_increment = 0, last_increment = 0;
   int32_t first_turn = 0, last_turn = 0;
   int64_t to_first_turn = 0;      // iterations
-  Place to_turn = -1, turn = -1;  // of loops with turns: iterations to the next one, and which one that is
+  Place to_turn = -1, turn = -1;  // of loops with turns: iterations to the next one, and its index
   int64_t workers = 1;            // at most
-  int64_t slots = INT64_MAX;      // fewest of a buffer that the body uses
+  int64_t slots = INT64_MAX;      // fewest slots of a buffer that the body uses
   std::string slots_of;
   bool may_be_parallel = false;  // in the program
-  // Its body as plain calls, if from instruction `plain` on it is nothing else: before are the numbers that an
-  // iteration begins with. Where there are none, nothing reads the value or the counter. `hints`: there are some, and
-  // these are hinted calls.
+  // Its body as plain calls, if from instruction `plain` on it contains nothing else: before them are the numbers at
+  // the beginning of an iteration. If there are none, nothing reads the value or the counter. `hints`: some of the
+  // calls have hints, and the list has hinted calls.
   int32_t plain = 0;
   int32_t first_plain = 0, last_plain = 0;
   bool hints = false;
   int stages = 0;  // of a pipelined loop: one more than the highest
 
   bool has_turns() const { return first_turn != last_turn; }
-  // Whether no other registers are stepped than by Steps and turns.
+  // Whether registers are stepped only by Steps and turns.
   bool steps_by_numbers() const {
     return first_increment == last_increment && first_ring_step == last_ring_step && first_beside == last_beside;
   }
   // Memory of each worker, for allocations in the body: by memory space, then by allocation.
   struct Base {
     Place to;                // address of this worker's part
-    Place from;              // address of the block that it lies in
+    Place from;              // address of the enclosing block
     int64_t offset, stride;  // of the part of worker 0, and from one worker to the next
   };
   struct Root {
@@ -183,12 +183,12 @@ struct LoopCode {
   std::vector<Root> worker_roots;
 };
 
-// A condition on numbers that could not be proved when binding: 0 <= value, unless a box is empty.
+// A condition on numbers that could not be proved at bind time: 0 <= value, unless a box is empty.
 struct Guard {
   Value value;
   int32_t message = 0;
 };
-// A ring that a box may wrap around: decided where it is used.
+// A ring that a box may wrap around: determined where it is used.
 struct Fold {
   Place dim;    // the DimView
   Value place;  // of its min
@@ -202,35 +202,35 @@ struct RingView {
 };
 struct OperandCode {
   Place view = -1;
-  RingView rings;     // with folds: of a kernel that takes no boxes that wrap around. Else the view lies where it lies
+  RingView rings;     // with folds: for a kernel that takes no boxes that wrap around. Else the view is as bound
   std::string label;  // for errors
 };
 
 struct Site {
   const Call* call = nullptr;  // or
   const Copy* copy = nullptr;
-  // What the kernel's `run` is, when it is a plain function; of a copy: that it is moves of boxes.
+  // The kernel's `run`, when it is a plain function; for a copy: it is moves of boxes.
   Result<void> (*plain)(CallContext&) = nullptr;
   Place context = -1;       // CallContext of a call
-  bool plain_path = false;  // nothing below is to be looked at
+  bool plain_path = false;  // nothing below needs to be checked
   Value predicate{1, -1};
-  std::vector<Value> extents;  // of boxes that are written: nothing is done when one is 0
+  std::vector<Value> extents;  // of written boxes: nothing is done when one is 0
   std::vector<Guard> guards;
   std::vector<OperandCode> operands;  // those of a copy: destination, source, padding
   std::unique_ptr<const CopyPlan> plan;
   Place parameters = -1;              // of the plan, one word each
-  std::vector<Value> counted;         // extents of the first box that is written, for statistics
-  InlineVector<BufferId, 2> written;  // roots of the boxes that it writes
+  std::vector<Value> counted;         // extents of the first written box, for statistics
+  InlineVector<BufferId, 2> written;  // roots of the written boxes
   std::string label;                  // label_of(), for statistics; empty without
-  int32_t loop = -1;                  // the innermost around
-  int64_t ahead = 0;                  // of that loop's register: indices to the iteration that this is of
+  int32_t loop = -1;                  // the innermost enclosing one
+  int64_t ahead = 0;                  // of that loop's register: difference from it to the index of this iteration
   TokenId token = -1;
 };
 
-// The stage and what it writes, as stage_label() has it.
+// The stage and the buffers that it writes, as formatted by stage_label().
 std::string label_of(const Site& site, const Program& program);
 
-// A box, and the buffer that it is cropped to.
+// A box, and the buffer to which it is cropped.
 struct PrefetchCode {
   struct Dim {
     Value first, extent;            // of the box
@@ -281,15 +281,15 @@ struct ByteCode {
   std::vector<std::string> messages;
   std::vector<ViewFixup> views;
   std::vector<ContextFixup> contexts;
-  std::vector<const Kernel*> states;                  // whose states calls have, one for each call statement
-  std::vector<int64_t> frame;                         // as it is before a run
+  std::vector<const Kernel*> states;                  // kernels whose states calls use, one for each call statement
+  std::vector<int64_t> frame;                         // initial contents before a run
   std::vector<Place> arguments;                       // of declared buffers, in order: address of the base
   std::vector<std::pair<Place, std::string>> arenas;  // address of the arena of a space
-  std::vector<LoopCode::Root> roots;                  // of allocations in no loop of workers
-  // Bases of views at fixed places of arguments, and of these allocations: nothing in a run changes them.
+  std::vector<LoopCode::Root> roots;                  // of allocations outside of loops of workers
+  // Bases of views at fixed places of arguments, and of these allocations: constant during a run.
   std::vector<LoopCode::Root> argument_bases, planned_bases;
   std::map<std::string, int64_t> arena_bytes;
-  std::vector<Place> tokens;       // transfers under way, by TokenId
+  std::vector<Place> tokens;       // pending transfers, by TokenId
   std::vector<size_t> grow_align;  // of growing blocks
 };
 
@@ -310,14 +310,14 @@ class Frame {
   T& as(Place place) {
     return *std::launder(reinterpret_cast<T*>(reinterpret_cast<std::byte*>(words_.data()) + place));
   }
-  // Registers as in another frame of the same code.
+  // Copies the registers of another frame of the same code.
   void copy_from(const Frame& other) {
     std::memcpy(words_.data(), other.words_.data(), words_.size() * sizeof(int64_t));
     fix();
   }
   std::vector<AlignedBytes>& grown() { return grown_; }
   std::vector<int64_t>& grown_bytes() { return grown_bytes_; }
-  // What kernels may use from now on; copies of this frame's registers take it over.
+  // The threads that kernels may use from now on; copied with this frame's registers.
   void set_parallel(ParallelFor* parallel);
 
  private:

@@ -1,4 +1,4 @@
-// Inside of the room: the instructions of a bound program that compute numbers.
+// Inside the room: the instructions of a bound program that compute numbers.
 #pragma once
 #include <algorithm>
 
@@ -16,7 +16,7 @@ inline int64_t linear(Frame& f, const ByteCode& code, const Instr& i) {
   return sum;
 }
 
-// Dims whose box does not wrap around their ring are given without the fold. The last one whose box does; null: none.
+// Removes the fold of dims whose box does not wrap around their ring. Returns the last dim whose box does; null: none.
 inline const DimView* place_view(Frame& f, const RingView& ring) {
   const DimView* wraps = nullptr;
   int64_t base = f.get(ring.base);
@@ -52,14 +52,14 @@ inline void compute(Frame& f, const ByteCode& code, const Instr& i) {
 // What loops step ----------------------------------------------------------------------------------------------
 
 inline void add_each(std::byte* frame, const Step* first, const Step* last) {
-#pragma GCC unroll 4  // a step is as long as what counts them
+#pragma GCC unroll 4  // unrolled by 4: a step is as short as the loop overhead
   for (const Step* s = first; s != last; ++s) {
     auto& to = *reinterpret_cast<int64_t*>(frame + s->place);
     to = add(to, s->by);
   }
 }
 
-// Turn `number` of the loop; which one is next.
+// Applies turn `number` of the loop; returns the next one.
 inline int64_t turn(std::byte* frame, const ByteCode& code, const LoopCode& loop, int64_t number) {
   const Turn& turn = code.turns[static_cast<size_t>(number)];
   add_each(frame, code.jumps.data() + turn.first, code.jumps.data() + turn.last);

@@ -12,14 +12,14 @@ namespace {
 
 using namespace detail;
 
-// A side of a dim of an operand: what lies below its box, or above. Of a ring, what lies outside of it.
+// A side of a dim of an operand: below its box, or above. For a ring: outside of the box.
 struct Side {
   size_t dim;
   bool above;
 };
 
-// An operand in memory of its own, dense, with margins. A folded dim has all of its places and no margin: what is not
-// in the box lies outside of it.
+// An operand in memory of its own, dense, with margins. A folded dim has all of its places and no margin: places
+// outside the box take its role.
 class GuardedOperand {
  public:
   static Result<GuardedOperand> make(const BufferView& original, Access access, const Kernel& kernel) {
@@ -51,7 +51,7 @@ class GuardedOperand {
   Access access() const { return access_; }
   size_t rank() const { return dims_.size(); }
 
-  // All bytes outside of the box become `fill`; the box becomes the original's, or `undefined` where the operand is
+  // Sets all bytes outside of the box to `fill`; the box becomes the original's, or `undefined` where the operand is
   // only written.
   void reset(std::byte fill, std::byte undefined) {
     std::fill_n(bytes_.get(), size_, fill);
@@ -62,13 +62,13 @@ class GuardedOperand {
         std::memcpy(mine, original, element_bytes());
     });
   }
-  // Another filling on one side of one dim.
+  // Changes the fill on one side of one dim.
   void refill(Side side, std::byte fill) {
     for_each_place([&](std::byte* place, std::span<const int64_t> position) {
       if (is_on(side, position)) std::fill_n(place, element_bytes(), fill);
     });
   }
-  // The first place outside of the box that is no longer `fill`: the dim along which it is outside, and the side.
+  // The first place outside of the box that no longer has `fill`: the dim along which it is outside, and the side.
   std::optional<Side> overwritten(std::byte fill) const {
     std::optional<Side> found;
     for_each_place([&](const std::byte* place, std::span<const int64_t> position) {
@@ -79,7 +79,7 @@ class GuardedOperand {
     });
     return found;
   }
-  // The first element of the box that is not as in the original.
+  // The first element of the box that differs from the original.
   std::optional<std::vector<int64_t>> changed() const { return first_difference(original_); }
   std::optional<std::vector<int64_t>> first_difference(const BufferView& other) const {
     std::optional<std::vector<int64_t>> found;
@@ -118,7 +118,7 @@ class GuardedOperand {
   void for_each_element(const Visit& visit) const {
     for_each_box_index([&](std::span<const int64_t> index) { visit(view().address(index), original_.address(index)); });
   }
-  // visit(bytes of the element, position along each dim counted from the lowest place)
+  // visit(bytes of the element, position along each dim relative to the lowest place)
   template <class Visit>
   void for_each_place(const Visit& visit) const {
     std::vector<DimView> all;
@@ -135,7 +135,7 @@ class GuardedOperand {
   bool is_on(Side side, std::span<const int64_t> position) const {
     const DimView& d = dims_[side.dim];
     const int64_t p = position[side.dim];
-    if (d.fold > 0) {  // places between the end of the box and its begin; they count as above
+    if (d.fold > 0) {  // places between the end of the box and its beginning; they count as above
       const int64_t from_first = (p - d.place(d.min) + d.fold) % d.fold;
       return side.above && from_first >= d.extent;
     }
@@ -178,7 +178,7 @@ class CheckedCall {
   }
 
  private:
-  // No byte pattern of a usual element: small integers and floats of moderate size look different.
+  // Byte patterns that differ from those of usual elements, which are small integers and floats of moderate size.
   static constexpr std::byte kFill{0xA7}, kOtherFill{0x5E}, kUndefined{0xCB}, kOtherUndefined{0x36};
 
   struct Difference {
@@ -222,7 +222,7 @@ class CheckedCall {
     return std::nullopt;
   }
 
-  // Some margin matters: one after another is filled differently, until the results differ.
+  // The results depend on some margin: the fills are changed one by one until the results differ.
   Result<void> name_read(const Difference& seen) {
     TENON_OK(run_on(other_, kFill, kUndefined));
     if (difference())

@@ -11,7 +11,7 @@ bool is_inside(std::span<const DimView> dims, std::span<const int64_t> index) {
   return true;
 }
 
-// Where the element outside of the source comes from.
+// The element to use for an index outside of the source.
 Result<const std::byte*> padding_at(const Copy& copy, const BufferView* padding, std::span<const int64_t> index,
                                     std::span<const int64_t> source_index) {
   if (const auto* element = std::get_if<Copy::Element>(&copy.padding)) return element->data();

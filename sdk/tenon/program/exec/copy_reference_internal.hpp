@@ -8,7 +8,7 @@
 namespace tenon::program::detail {
 
 // The views are cropped to their boxes; `padding` is null unless the padding is a region. `symbols` has a value for
-// each symbol of the map but the indices.
+// each symbol of the map except the indices.
 Result<void> copy_reference(const Copy& copy, const BufferView& destination, const BufferView& source,
                             const BufferView* padding, SymbolValues symbols);
 

@@ -16,7 +16,7 @@ FlatOperand operand_of(const BoundBuffer& buffer) {
   return {buffer.memory->root, buffer.base - buffer.memory->begin, buffer.element, buffer.dims};
 }
 
-// What an index of the source is for the first index of the destination, and by how much each dim moves it.
+// An index of the source for the first index of the destination, and its step per dim.
 struct LinearIndex {
   int64_t first = 0;
   std::vector<int64_t> steps;
@@ -43,7 +43,7 @@ Result<LinearIndex> linear_index(const Copy& copy, const Expr& map, const std::v
   return made;
 }
 
-// Is all that is read within the dim?
+// Checks that all accesses are inside the dim.
 Result<void> check_reach(const LinearIndex& index, const std::vector<DimView>& dims, const DimView& source) {
   int64_t low = index.first, high = index.first;
   for (size_t d = 0; d < dims.size(); ++d)

@@ -133,7 +133,7 @@ Result<void> Interpreter::run(const View& view) {
 
 Result<void> trace(const Program& program, const Arguments& shapes, int64_t threads, Tracer& tracer) {
   TENON_OK(check_shapes(program, shapes));
-  // Memory that nobody touches, so that addresses are what they would be.
+  // Memory that is never accessed, so that addresses are realistic.
   Arguments arguments = shapes;
   std::vector<AlignedBytes> memory;
   for (const Buffer& declared : program.buffers) {

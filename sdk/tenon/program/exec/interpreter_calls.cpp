@@ -139,7 +139,7 @@ Result<SymbolValues> Interpreter::free_symbols(const Copy& copy) {
 
 Result<void> Interpreter::run(const DmaStart& start) {
   TENON_TRY(ready, prepare(start.copy), "dma '", token_of(start.token), "'");
-  // A transfer of nothing is still one that the wait ends.
+  // An empty transfer still is one for its wait.
   PendingTransfer transfer{ready ? *std::move(ready) : ReadyCopy{}, !ready};
   if (tracer_) TENON_OK(trace_start(start.token, transfer), "dma '", token_of(start.token), "'");
   if (options_.seed == 0 && !transfer.done) {

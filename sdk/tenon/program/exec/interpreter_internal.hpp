@@ -15,7 +15,7 @@
 
 namespace tenon::program::detail {
 
-// A copy with what its expressions and buffers were where it was reached.
+// A copy with the values of its expressions and buffers at the point where it was reached.
 struct ReadyCopy {
   const Copy* copy;
   BoundBuffer destination, source;
@@ -39,11 +39,11 @@ class Interpreter {
 
  private:
   using Saved = std::optional<BoundBuffer>;
-  // What memory holds before it is written: the same in each run, so that a result that depends on it is at least
+  // The contents of memory before it is written: the same in each run, so that a result that depends on it is at least
   // reproducible.
   static constexpr std::byte kUndefined{0xCB};
 
-  // Locals live from the statement that names them first.
+  // Locals are live from the statement that names them first.
   Result<void> run_outermost();
   Result<void> run(const Statement& statement);
 
@@ -58,9 +58,9 @@ class Interpreter {
   // Buffers ---------------------------------------------------------------------------------------------------
 
   Result<const BoundBuffer*> lookup(BufferId id);
-  // The box of a region, in the slot of the worker that is running.
+  // The box of a region, in the slot of the current worker.
   Result<BoundBuffer> resolve(const Region& region);
-  // A general view may say anything: here it shows whether it stays in its memory.
+  // A general view may address anything: this checks that it stays in its memory.
   Result<void> check_memory(BufferId id, const BoundBuffer& buffer);
   const std::string& name_of(BufferId id) const { return program_.buffer(id).name; }
   Result<void> run_with(BufferId id, BoundBuffer buffer, const Statement& body);
@@ -87,10 +87,11 @@ class Interpreter {
   Result<void> run_by_workers(const Loop& loop, int64_t begin, int64_t step, int64_t iterations, int64_t workers);
   std::vector<int64_t> worker_ranks(int64_t workers);
   Result<void> run_iteration(const Loop& loop, int64_t value);
-  // One iteration at a time, in order where that matters: all earlier stages are done.
+  // Iterations run one at a time, in order where that matters, so all earlier stages are done.
   Result<void> run(const Signal& s);
   Result<void> run(const Await& s);
-  // Those of a pipelined loop that has one worker order nothing: least of all iterations of the loop around it.
+  // Whether signals matter: those of a pipelined loop with one worker order nothing, least of all iterations of its
+  // outer loop.
   bool speaks_to_workers() const { return pipelined_ != nullptr && pipelined_ == of_workers_; }
 
   // Calls and copies ------------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ class Interpreter {
   Result<void> run(const Copy& copy);
   Result<void> trace_copy(const ReadyCopy& ready);
   static std::vector<BoundBuffer> sources_of(const ReadyCopy& ready);
-  // Nothing when there is nothing to do.
+  // Empty when there is nothing to do.
   Result<std::optional<ReadyCopy>> prepare(const Copy& copy);
   Result<SymbolValues> free_symbols(const Copy& copy);
 
@@ -130,7 +131,7 @@ class Interpreter {
   std::unordered_map<Expr, std::vector<std::string>> symbols_of_;
   std::unordered_map<const MemoryBlock*, bool> on_stack_;
   int64_t worker_ = 0;
-  const Loop* of_workers_ = nullptr;  // the loop that has several; null outside of one
+  const Loop* of_workers_ = nullptr;  // the enclosing loop with several workers; null outside of one
   const Loop* pipelined_ = nullptr;   // the innermost pipelined loop
 };
 

@@ -35,7 +35,7 @@ Result<void> Interpreter::run_by_workers(const Loop& loop, int64_t begin, int64_
                                          int64_t workers) {
   std::vector<int64_t> order(static_cast<size_t>(iterations));
   std::iota(order.begin(), order.end(), 0);
-  // Each worker takes iterations in ascending order; which worker takes how many is what chance decides.
+  // Each worker takes iterations in ascending order; how many each takes is random.
   std::vector<int64_t> worker_of(order.size());
   for (size_t i = 0; i < order.size(); ++i) worker_of[i] = static_cast<int64_t>(i) % workers;
   if (options_.seed != 0 && loop.kind == LoopKind::parallel)

@@ -1,4 +1,4 @@
-// Allocations of the interpreter: each is memory of its own.
+// Allocations of the interpreter: each has memory of its own.
 #include <algorithm>
 
 #include <tenon/program/exec/interpreter_internal.hpp>

@@ -1,4 +1,4 @@
-// What expressions and regions are where the interpreter stands.
+// The values of expressions and regions at the interpreter's current point.
 #include <tenon/program/exec/interpreter_internal.hpp>
 
 namespace tenon::program::detail {

@@ -46,8 +46,8 @@ class Unseen {
   }
 
   const Program& program_;
-  std::vector<const Allocation*> by_id_;                // null: seen, or no local
-  std::unordered_map<std::string_view, BufferId> ids_;  // of locals, once one is asked for
+  std::vector<const Allocation*> by_id_;                // null: seen, or not a local
+  std::unordered_map<std::string_view, BufferId> ids_;  // of locals, once one is looked up
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace tenon::program::detail {
 
 // The statements of the outermost block.
 std::span<const Statement> outermost(const Program& program);
-// For each of these, the locals that it is the first to name, in order; locals that nothing names are in none.
+// For each of these, the locals that it is the first to name, in order; unused locals are in no list.
 struct LocalsByFirstUse {
   std::vector<const Allocation*> all;
   std::vector<size_t> end;  // in `all`, by statement

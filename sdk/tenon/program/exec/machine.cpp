@@ -98,7 +98,7 @@ Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& wi
   return {};
 }
 
-// Adds a frame for each loop around that the program has.
+// Adds a frame to the error for each enclosing loop of the program.
 bool Machine::fail(Worker& worker, Error e, int32_t loop, int64_t ahead) {
   for (; loop >= 0; loop = code_.loops[static_cast<size_t>(loop)].outer) {
     const LoopCode& l = code_.loops[static_cast<size_t>(loop)];
@@ -149,7 +149,7 @@ bool Machine::execute_rare(Worker& worker, const Instr& i) {
     case Op::signal:
       if (is_pipelined(worker, i)) worker.progress->signal(worker.iteration, static_cast<int>(i.number));
       return true;
-    case Op::await:  // false: another worker has failed, and says so
+    case Op::await:  // false: another worker has failed and reports it
       return !is_pipelined(worker, i) ||
              worker.progress->await(worker.iteration, static_cast<int>(i.number), *worker.loop);
     case Op::allocate:

@@ -1,4 +1,4 @@
-// What a machine does at the places of calls, copies and transfers.
+// Execution of calls, copies and transfers.
 #include <chrono>
 
 #include <tenon/program/exec/compute_internal.hpp>

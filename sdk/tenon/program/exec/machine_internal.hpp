@@ -11,7 +11,7 @@
 
 namespace tenon::program::detail {
 
-// What the workers of a loop share.
+// State shared by the workers of a loop.
 struct WorkerLoop {
   const LoopCode* code = nullptr;
   int64_t begin = 0, step = 1, iterations = 0, workers = 1;
@@ -24,8 +24,8 @@ struct WorkerLoop {
   void fail(int64_t iteration, Error e);
 };
 
-// Which stages of the iterations in flight are done. Iteration i uses the row i mod workers, after all iterations up to
-// i - workers have ended, so the numbers in a row only grow.
+// The completed stages of the iterations in flight. Iteration i uses row i mod workers after all iterations up to i -
+// workers have ended, so the numbers in a row only grow.
 class Progress {
  public:
   Progress(int64_t workers, int stages);
@@ -60,13 +60,13 @@ class Machine {
   static Result<std::unique_ptr<Machine>> make(const Program& program, const BoundCode& code,
                                                const BindOptions& options);
   Result<void> run(std::span<std::byte* const> buffers, const RunWith& with);
-  // The calls of a run with these buffers, when it is nothing but calls that can be settled (program/ir/settled.hpp);
-  // they hold until the machine runs or settles again. Else none.
+  // The calls of a run with these buffers, if it consists only of calls that can be settled (program/ir/settled.hpp);
+  // valid until the machine runs or settles again. Otherwise empty.
   Result<std::vector<SettledCall>> settle(std::span<std::byte* const> buffers, const RunWith& with);
   int64_t lendable_bytes() const { return lendable_bytes_; }
 
  private:
-  // Who runs: a frame, and where it stands in the loop of several workers.
+  // An executing worker: a frame, and its position in the loop of several workers.
   struct Worker {
     explicit Worker(const ByteCode& code) : frame(code), transfers(code.sites, code.tokens.size()) {}
     Frame frame;
@@ -78,16 +78,16 @@ class Machine {
   };
 
   Machine(const Program& program, const BoundCode& bound, const BindOptions& options);
-  // Where the run's memory and threads are.
+  // Sets the memory and threads of the run.
   Result<void> set_memory(std::span<std::byte* const> buffers, const RunWith& with);
   Result<void> take_arenas();
   int64_t most_lendable() const;
-  // Where the run's memory is, as far as it serves; else in arenas of its own.
+  // Uses the memory of the run where it suffices; else arenas of the machine.
   Result<void> place_arenas(std::span<std::byte> lent);
   void set_arena_roots();
-  // False when it has failed: worker.error says how.
+  // False after a failure: worker.error states it.
   bool execute(Worker& worker, int32_t from);
-  // One instruction that no iteration of a plain loop has: false as execute().
+  // One instruction that does not occur in plain loops: false as for execute().
   bool execute_rare(Worker& worker, const Instr& instr);
   // `ahead`: see Site.
   bool fail(Worker& worker, Error e, int32_t loop, int64_t ahead = 0);
@@ -103,13 +103,13 @@ class Machine {
   bool for_iterations(Worker& worker, const LoopCode& loop, const Run& run);
   bool run_many(Worker& worker, const LoopCode& loop);
   bool run_hinted(Worker& worker, const LoopCode& loop);
-  // `left`: iterations from the one on in which the call has failed.
+  // `left`: remaining iterations, including the one in which the call has failed.
   bool fail_plain(Worker& worker, const LoopCode& loop, int64_t left, const PlainCall& call, Error e);
   bool run_workers(Worker& worker, int32_t number);
   bool run_alone(Worker& worker, const LoopCode& loop, int64_t begin, int64_t step, int64_t iterations);
   void run_worker(Worker& worker, WorkerLoop& shared, Progress* progress, int64_t number);
   static void set_bases(Frame& frame, const LoopCode& loop, int64_t number);
-  // Whether the worker is in the pipelined loop that the instruction speaks of.
+  // Whether the worker is in the pipelined loop to which the instruction refers.
   bool is_pipelined(const Worker& worker, const Instr& instr) const {
     return worker.progress && worker.loop->code == &code_.loops[static_cast<size_t>(instr.index)];
   }
@@ -125,13 +125,13 @@ class Machine {
   bool fail_call(Worker& worker, const Site& site, Error e);
   bool copy(Worker& worker, const Site& site);
   bool copy_now(Worker& worker, const Site& site);
-  // Looks at predicate, empty boxes and guards; gives views their addresses. `skip`: nothing is to be done.
+  // Checks predicate, empty boxes and guards; sets addresses of views. `skip`: nothing is to be done.
   bool prepare(Worker& worker, const Site& site, bool& skip);
-  // Of a kernel that takes no boxes that wrap around.
+  // For a kernel that takes no boxes that wrap around.
   bool place_unfolded(Worker& worker, const Site& site, const OperandCode& operand);
   void count(Worker& worker, const Site& site, bool skipped);
   bool grow(Worker& worker, const Instr& instr);
-  // A transfer: beside the program when that is worth it.
+  // Starts a transfer, concurrently with the program where that pays.
   bool start(Worker& worker, const Site& site);
   bool wait(Worker& worker, const Instr& instr);
 
@@ -141,11 +141,12 @@ class Machine {
   Worker main_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Progress>> progress_;  // by loop; null: not pipelined
-  std::vector<AlignedBytes> arenas_;  // by code_.arenas, or none: the last run's were lent. The main frame has where
-  std::byte* lent_ = nullptr;         // they lie
+
+  std::vector<AlignedBytes> arenas_;       // by code_.arenas; empty: those of the last run were lent
+  std::byte* lent_ = nullptr;              // lent by the last run; the main frame has the addresses
   std::map<std::string, int64_t> aligns_;  // by space
   int64_t lendable_bytes_ = 0;
-  std::unique_ptr<TransferEngine> engine_;  // null: transfers are done where they start
+  std::unique_ptr<TransferEngine> engine_;  // null: transfers run synchronously
   std::mutex counts_mutex_;
   StatisticsRecorder* counts_ = nullptr;
   StageObserver* observer_ = nullptr;

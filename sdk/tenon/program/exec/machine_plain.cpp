@@ -1,5 +1,4 @@
-// Loops whose bodies are calls on the plain path, with or without hints, and nothing else: in an iteration nothing is
-// looked up.
+// Loops whose bodies consist only of calls on the plain path, with or without hints: an iteration looks nothing up.
 #include <array>
 #include <tuple>
 #include <type_traits>
@@ -14,7 +13,7 @@ namespace tenon::program::detail {
 
 namespace {
 
-// A register that a loop steps, by its address.
+// A register that a loop steps, by address.
 struct Stepped {
   int64_t* at;
   int64_t by;
@@ -24,7 +23,7 @@ struct Stepped {
   void operator()() const { *at = add(*at, by); }
 };
 
-// A call, with what it needs at hand.
+// A call with its data preloaded.
 struct Ready {
   Result<void> (*plain)(CallContext&);
   CallContext* context;
@@ -56,7 +55,7 @@ bool Machine::run_plain(Worker& worker, const LoopCode& loop) {
   return run_many(worker, loop);
 }
 
-// What calls and steps need stays in registers of the processor, as far as it has them.
+// The data of calls and steps stays in processor registers, as far as they suffice.
 template <int kCalls, int kSteps>
 bool Machine::run_few(Worker& worker, const LoopCode& loop) {
   Frame& f = worker.frame;
@@ -71,11 +70,11 @@ bool Machine::run_few(Worker& worker, const LoopCode& loop) {
       if (Result<void> result = call.plain(*call.context); !result.ok()) [[unlikely]]
         return fail_plain(worker, loop, left, first[&call - calls.data()], std::move(result).error());
     if (--left == 0) return true;
-    std::apply([](const auto&... step) { (step(), ...); }, steps);  // written out
+    std::apply([](const auto&... step) { (step(), ...); }, steps);  // unrolled
   }
 }
 
-// All iterations: `run(left)` is the calls of one, of which so many with this one are left.
+// All iterations: `run(left)` makes the calls of one; `left` counts the remaining iterations including this one.
 template <class Run>
 bool Machine::for_iterations(Worker& worker, const LoopCode& loop, const Run& run) {
   Frame& f = worker.frame;

@@ -80,7 +80,7 @@ bool Machine::run_workers(Worker& worker, int32_t number) {
   shared.workers = workers;
   Progress* progress = progress_[static_cast<size_t>(number)].get();
   if (progress) progress->reset();
-  // One reference, so that std::function takes no heap memory.
+  // One reference, so that std::function allocates no heap memory.
   struct Start {
     Machine& machine;
     Worker& from;

@@ -4,13 +4,14 @@ namespace tenon::program::detail {
 
 namespace {
 
-// The processor does nothing where there is no such memory. GCC takes functions that do nothing but this for ones
-// without effect, and leaves out calls of them: hence the asm.
+// The processor ignores addresses that are not mapped. GCC treats functions that consist only of the builtin as having
+// no effect and removes their calls: hence the asm.
 [[gnu::always_inline]] inline void read_soon(uint64_t address) {
   __builtin_prefetch(reinterpret_cast<const void*>(address));
   asm volatile("");
 }
-// For writing, so that a line that others have is not fetched twice. Processors without such a word take it for none.
+// With intent to write, so that a line that another core holds is not fetched twice. Processors without the instruction
+// treat it as a no-op.
 #if defined(__x86_64__)
 [[gnu::always_inline]] inline void write_soon(uint64_t address) { asm volatile("prefetchw (%0)" : : "r"(address)); }
 #else

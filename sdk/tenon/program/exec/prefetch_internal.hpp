@@ -18,8 +18,8 @@ struct LineDim {
   int64_t stride = 0;  // bytes
 };
 
-// A dim without the indices of the box that the buffer does not have; extent 0: there are no others. Where the first
-// one lies: so many bytes from the base of the buffer. Any numbers will do.
+// A dim without those indices of the box that the buffer does not have; extent 0: none are left. `from_base` is the
+// offset of the first one, in bytes from the base of the buffer. Any numbers are valid.
 struct CroppedDim {
   LineDim dim;
   uint64_t from_base = 0;
@@ -34,7 +34,7 @@ inline CroppedDim cropped(int64_t first, int64_t extent, int64_t min, int64_t ha
 }
 
 // f(address) for each line of portion `part` of `parts` of the box at `base`, in ascending order within a row. Lines
-// are shared out as if all rows began as far into a line as the first one. Addresses wrap around.
+// are divided as if all rows had the offset of the first one within a line. Addresses wrap around.
 template <class F>
 void for_each_line(uint64_t base, std::span<LineDim> dims, uint64_t element_bytes, uint64_t part, uint64_t parts,
                    const F& f) {
@@ -49,7 +49,7 @@ void for_each_line(uint64_t base, std::span<LineDim> dims, uint64_t element_byte
     dims[rank++] = d;
   }
   std::ranges::sort(dims.first(rank), {}, &LineDim::stride);
-  // Bytes without a gap that leaves a line out.
+  // Bytes that cover every line without a gap.
   uint64_t row = element_bytes;
   size_t outer = 0;
   for (; outer < rank && static_cast<uint64_t>(dims[outer].stride) <= std::max(row, kLineBytes); ++outer)
@@ -83,7 +83,7 @@ void for_each_line(uint64_t base, std::span<LineDim> dims, uint64_t element_byte
   }
 }
 
-// Tells the processor of so many lines from the address on, in rows that begin `stride` bytes after one another.
+// Prefetches this many lines from the address on, in rows that begin `stride` bytes apart.
 void read_lines_soon(uint64_t address, int32_t lines, int32_t rows = 1, int64_t stride = 0);
 void write_lines_soon(uint64_t address, int32_t lines, int32_t rows = 1, int64_t stride = 0);
 void prefetch(Frame& frame, const PrefetchCode& code);

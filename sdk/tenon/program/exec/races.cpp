@@ -18,7 +18,7 @@ struct Touch {
   std::shared_ptr<MemoryBlock> memory;
   std::vector<ByteRun> runs;
   bool writes = false;
-  std::string what;  // for people
+  std::string what;  // for messages
   int64_t iteration = 0;
   Stages awaited;    // by its iteration before it
   Stages signalled;  // by its iteration before it
@@ -28,7 +28,7 @@ bool conflict(const Touch& a, const Touch& b) {
   return (a.writes || b.writes) && a.memory == b.memory && overlap(a.runs, b.runs);
 }
 
-// All that one transfer touches.
+// All accesses of one transfer.
 struct Transfer {
   TokenId token;
   std::vector<Touch> touches;
@@ -69,7 +69,7 @@ class RaceFinder final : public Tracer {
     loop_ = &loop;
     workers_ = workers;
     touched_.clear();
-    // What is under way at entry cannot be waited for within.
+    // Transfers that are pending at entry cannot be waited for inside.
     outer_ = std::exchange(under_way_, {});
   }
   Result<void> begin(int64_t iteration, int64_t value) override {
@@ -78,7 +78,7 @@ class RaceFinder final : public Tracer {
     awaited_.reset();
     signalled_.reset();
     mine_.clear();
-    // Iterations that are certainly over.
+    // Iterations that have certainly ended.
     if (loop_->kind == LoopKind::pipelined)
       std::erase_if(touched_, [&](const Touch& t) { return t.iteration <= iteration - workers_; });
     return {};
@@ -114,7 +114,7 @@ class RaceFinder final : public Tracer {
     return {};
   }
 
-  // Against other iterations of the loop of workers around.
+  // Against other iterations of the enclosing loop of workers.
   Result<void> in_iteration(const Touch& touch) {
     if (!loop_ || touch.memory->slots > 1) return {};
     for (const Touch& t : touched_)
@@ -133,7 +133,7 @@ class RaceFinder final : public Tracer {
 
   const Program& program_;
   std::vector<Transfer> under_way_;  // oldest first
-  std::vector<Transfer> outer_;      // those from before the loop of workers
+  std::vector<Transfer> outer_;      // pending from before the loop of workers
   const Loop* loop_ = nullptr;
   int64_t workers_ = 1;
   int64_t iteration_ = 0, value_ = 0;

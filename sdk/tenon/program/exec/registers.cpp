@@ -55,8 +55,7 @@ bool Registers::is_address(const Expr& e) const {
                      [](const std::string& s) { return s.starts_with(kAddressPrefix); });
 }
 
-// What the value is worth must exist, whatever the loops' symbols are: code for it may run where the statement would
-// not.
+// The value must exist for every value of the loops' symbols: its code may run where the statement would not.
 void Registers::check(const Expr& e) {
   if (!status_.ok() || is_address(e)) return;
   for (const std::string& symbol : e.symbols())
@@ -102,7 +101,7 @@ void Registers::set_before(size_t level, Place place, const Value& value) {
   levels_[level].code.entry.push_back(std::move(instr));
 }
 
-// Whether from an iteration to the next the value changes by what does not change within the loop.
+// Whether the value changes by a loop-invariant amount from one iteration to the next.
 bool Registers::step(const Expr& e, Place place, size_t level) {
   const Expr symbol = Expr::symbol(levels_[level].symbol);
   const Expr by = e.substitute({{levels_[level].symbol, symbol + levels_[level].step}}) - e;
@@ -129,7 +128,8 @@ bool Registers::step_modulo(const Expr& e, Place place, size_t level) {
   return true;
 }
 
-// A sum in which one operand is stepped modulo a constant, and the others by a constant: where an index of a ring lies.
+// A sum in which one operand is stepped modulo a constant, and the others by a constant: the position of an index in a
+// ring.
 bool Registers::step_beside_modulo(const Expr& e, Place place, size_t level) {
   if (e.kind() != ExprKind::sum) return false;
   const auto operands = e.operands();
@@ -174,7 +174,7 @@ void Registers::compute(const Expr& e, Place place, size_t level) {
     case ExprKind::select: return emit(level, {Op::select, place, operand(0), operand(1), operand(2)});
     case ExprKind::at_least_0: return emit(level, {Op::at_least_0, place, operand(0)});
     case ExprKind::is_0: return emit(level, {Op::is_0, place, operand(0)});
-    case ExprKind::constant: break;  // into() and value() have seen to it
+    case ExprKind::constant: break;  // handled by into() and value()
   }
 }
 

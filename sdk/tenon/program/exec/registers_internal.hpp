@@ -19,9 +19,9 @@ class Registers {
 
   // Levels ----------------------------------------------------------------------------------------------------
 
-  // A loop around the code to come. `stepped`: a serial loop, which steps registers.
+  // A loop around the code that follows. `stepped`: a serial loop, which steps registers.
   void enter(const std::string& symbol, Place place, const Expr& begin, const Expr& step, bool stepped);
-  // Its code: what precedes it, what begins an iteration, what the statements gave, and what it steps.
+  // Its code: the preheader, the beginning of an iteration, the code of the statements, and the steps.
   struct LevelCode {
     std::vector<Instr> entry, header, body;
     std::vector<Increment> increments;
@@ -31,13 +31,13 @@ class Registers {
   };
   LevelCode leave();
   LevelCode leave_program();
-  // Where the code of statements goes.
+  // Where the code of statements is emitted.
   std::vector<Instr>& body() { return levels_.back().code.body; }
   size_t depth() const { return levels_.size() - 1; }
 
-  // A symbol whose register others set before the iterations of the level: an address, a worker.
+  // A symbol whose register is set elsewhere before the iterations of the level: an address, a worker.
   void define(const std::string& symbol, Place place, size_t level);
-  // An instruction at the begin of each iteration of the level.
+  // An instruction at the beginning of each iteration of the level.
   void set_at_begin(Instr instr, size_t level) { emit(level, std::move(instr)); }
   // The level of the expression, 0 when it has no symbol of a loop.
   size_t level_of(const Expr& e) const;
@@ -46,15 +46,15 @@ class Registers {
 
   Place new_word();
   Place new_words(size_t count);
-  // Where the value is, here and in all loops within the expression's level.
+  // The place of the value, valid here and in all loops within the expression's level.
   Value value(const Expr& e);
-  // How often value() gave it.
+  // How often value() returned it.
   int64_t times_given(Place place) const { return given_[word_of(place)]; }
-  // Keeps the value at a place of the caller's.
+  // Computes the value at a place of the caller's.
   void into(const Expr& e, Place place);
-  // What went wrong: an expression whose value cannot be told to exist.
+  // The first error: an expression whose value may not exist.
   const Result<void>& status() const { return status_; }
-  // Addresses may be anything; other numbers must lie within int64.
+  // Addresses may have any value; other numbers must be within int64.
   bool is_address(const Expr& e) const;
 
  private:
@@ -64,7 +64,7 @@ class Registers {
     bool stepped = false;
     LevelCode code;
     std::unordered_map<Expr, Value> known;
-    std::vector<std::string> symbols;  // that are defined here
+    std::vector<std::string> symbols;  // defined here
   };
   struct Definition {
     Place place;
@@ -93,7 +93,7 @@ class Registers {
   Result<void> status_;
 };
 
-// Symbols of addresses begin so; no text can name them.
+// Symbols of addresses begin with this; no text can contain it.
 inline constexpr std::string_view kAddressPrefix = "address.";
 
 }  // namespace tenon::program::detail

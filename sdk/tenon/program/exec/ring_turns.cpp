@@ -13,12 +13,13 @@
 namespace tenon::program::detail {
 namespace {
 
-// A cycle is gone through for each register: at most so many looks (a tenth of a millisecond), which find so many jumps
-// (16 KB), or views are placed in each iteration.
+// A cycle is simulated for each register: at most this many evaluations (a tenth of a millisecond) and this many jumps
+// (16 KB); otherwise views are placed in each iteration.
 constexpr int64_t kMostLooks = 1 << 15;
 constexpr size_t kMostJumps = 1024;
 
-// A register, and what it is so many iterations after the loop's begin, less what it is then where that is no number.
+// A register, and its value a given number of iterations after the loop's beginning, minus its initial value where that
+// is not a number.
 struct Word {
   Place place;
   std::function<int64_t(int64_t iterations)> at;
@@ -26,8 +27,8 @@ struct Word {
 
 constexpr auto kFoldOfDim = static_cast<Place>(offsetof(DimView, fold));
 
-// What a loop steps, and its views in rings, so many iterations after it begins at known places. The level and the
-// views outlive it.
+// The stepped registers of a loop, and its views in rings, a given number of iterations after it begins at known
+// positions. The level and the views outlive it.
 class Cycle {
  public:
   explicit Cycle(const Registers::LevelCode& level) : level_(level) {
@@ -64,7 +65,7 @@ class Cycle {
               return add(multiply(n, step.by), -multiply(begun_anew, step.back));
             }};
   }
-  // Of a view that can be told, less its base if that is a register.
+  // For a view that can be determined; minus its base if that is a register.
   Word base(const RingView& view) const {
     return {view.view, [this, &view](int64_t n) {
               int64_t base = view.base.known() ? view.base.number : 0;
@@ -100,7 +101,7 @@ class Cycle {
   std::unordered_map<Place, size_t> ring_of_;
 };
 
-// What is added most often.
+// The most frequent increment.
 int64_t usual(const std::vector<int64_t>& added) {
   std::unordered_map<int64_t, int64_t> times;
   int64_t best = added[0];
@@ -141,7 +142,7 @@ std::optional<RingTurns> turns_of(const std::vector<Word>& words, int64_t length
   return turns;
 }
 
-// Sets it before the loop: what it is then, and `base` where that is a register.
+// Initialises it before the loop: with its value then, and `base` where that is a register.
 Instr begin_of(const Word& word, const Value& base, ByteCode& code) {
   Instr instr{base.known() ? Op::set : Op::linear, word.place};
   instr.number = word.at(0);
@@ -154,7 +155,7 @@ Instr begin_of(const Word& word, const Value& base, ByteCode& code) {
 
 bool is_view(const Instr& i) { return i.op == Op::ring; }
 
-// Views that iterations begin with; none where one of them cannot be told.
+// The views with which iterations begin; none where one of them cannot be determined.
 std::vector<const RingView*> views_of(const Registers::LevelCode& level, const Cycle& cycle, const ByteCode& code) {
   std::vector<const RingView*> views;
   for (const Instr& i : level.header) {
@@ -173,8 +174,8 @@ std::optional<RingTurns> take_ring_turns(Registers::LevelCode& level, int64_t it
   const Cycle cycle(level);
   const std::vector<const RingView*> views = views_of(level, cycle, code);
   std::vector<Word> words;
-  std::vector<std::pair<size_t, Value>> placed;  // words of views, by number, with what is added to each
-  std::unordered_map<Place, int64_t> read_here;  // places in rings, how often
+  std::vector<std::pair<size_t, Value>> placed;  // words of views, by number, with the addend of each
+  std::unordered_map<Place, int64_t> read_here;  // positions in rings, with the number of reads
   for (const BesideStep& step : level.beside_steps) {
     ++read_here[step.ring];
     words.push_back(cycle.beside(step));

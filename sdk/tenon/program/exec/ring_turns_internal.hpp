@@ -15,7 +15,7 @@ namespace tenon::program::detail {
 struct RingTurns {
   std::vector<Step> steps;  // of each iteration
   std::vector<Turn> turns;  // of one cycle
-  std::vector<Step> jumps;  // of the turns, beside the steps
+  std::vector<Step> jumps;  // of the turns, in addition to the steps
   int64_t first = 0;        // iterations to the first turn
 };
 

@@ -5,7 +5,7 @@
 namespace tenon::program {
 namespace {
 
-// Wraps beyond 2^63: beside an extent of 0 no stride matters, and what really is as large gets no memory.
+// Wraps beyond 2^63: with an extent of 0 no stride matters, and a buffer that is really so large cannot be allocated.
 int64_t next_stride(int64_t stride, int64_t extent) {
   return static_cast<int64_t>(static_cast<uint64_t>(stride) * static_cast<uint64_t>(extent));
 }

@@ -55,7 +55,7 @@ struct RunStatistics {
   std::map<std::string, StageStatistics> stages, copies;
 };
 
-// Is called for each call and copy that ran, in order; for loops with several workers when they end, one call at a
+// Called for each call and copy that ran, in order; for loops with several workers when they end, one call at a
 // time. `in_loop`: there may be more of the same statement.
 class StageObserver {
  public:

@@ -6,13 +6,13 @@
 namespace tenon::program::detail {
 namespace {
 
-// Loops of more iterations are not written out.
+// Loops with more iterations are not unrolled.
 constexpr int64_t kMostWrittenOut = 16;
 
 bool is_nothing_else(const Statement&) { return false; }
 
-// Nothing that must not be made several times: no memory, transfers or workers of its own, but for loops that
-// `may_hold` and what is `allowed` besides.
+// Contains nothing that must not be duplicated: no allocations, transfers or workers, apart from loops that satisfy
+// `may_hold` and statements that are `allowed`.
 template <class MayHold, class Allowed = bool(const Statement&)>
 bool is_plain(const Statement& s, const MayHold& may_hold, const Allowed& allowed = is_nothing_else) {
   bool simple = true;
@@ -26,7 +26,7 @@ bool is_plain(const Statement& s, const MayHold& may_hold, const Allowed& allowe
   return simple;
 }
 
-// As one loop for each iteration.
+// One loop of one iteration for each iteration.
 std::optional<Statement> written_out(const Loop& loop, const Scope& scope) {
   const Expr begin = scope.simplified(scope.resolve(loop.begin)), end = scope.simplified(scope.resolve(loop.end)),
              step = scope.simplified(scope.resolve(loop.step));

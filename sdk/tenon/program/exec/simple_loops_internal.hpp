@@ -6,24 +6,24 @@
 
 namespace tenon::program::detail {
 
-// Serial, and it says so.
+// Whether the loop is serial and is marked as having one iteration.
 bool has_one_iteration(const Loop& loop);
-// Without memory, transfers or workers of its own, and without loops but such of one iteration.
+// Without allocations, transfers or workers, and without loops except those of one iteration.
 bool is_simple(const Statement& s);
 // The same with any serial loops.
 bool has_simple_loops(const Statement& s);
 
-// Whether each of a few iterations is worth code of its own, with numbers that are known: within a loop, or with loops
-// in it, and if there is nothing in it that must not be made several times.
+// Whether it pays to unroll a few iterations so that their numbers are known, which is so within a loop or with loops
+// in the body, and whether the body contains nothing that must not be duplicated.
 bool may_be_repeated(const Statement& body, bool in_loop);
-// Whether some iterations of a loop of several workers may have code of their own, and it is worth it, since there are
-// loops in them: memory of their own is made in each, transfers are not.
+// Whether some iterations of a loop of several workers may have code of their own, and this pays because they contain
+// loops: allocations are made in each, transfers are not allowed.
 bool may_be_split(const Statement& body);
-// Whether it is a serial loop of one iteration and a simple body: one without other loops, memory or transfers of its
-// own, which are not to be made several times.
+// Whether it is a serial loop of one iteration with a simple body: without other loops, allocations or transfers, which
+// must not be duplicated.
 bool is_once(const Loop& loop);
-// The loop with serial ones in its body written out as loops of one iteration, where those have a few whose numbers are
-// known. Nothing where there are none.
+// The loop with serial loops of its body unrolled into loops of one iteration, where these have few iterations whose
+// numbers are known. Empty where there are none.
 std::optional<Loop> with_loops_written_out(const Loop& loop, const Scope& scope);
 
 }  // namespace tenon::program::detail

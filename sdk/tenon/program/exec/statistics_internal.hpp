@@ -13,7 +13,7 @@ inline bool is_on_stack(Placement placement, int64_t bytes, int64_t stack_bytes)
 
 class StatisticsRecorder {
  public:
-  // Null: counts are thrown away.
+  // Null: counts are discarded.
   explicit StatisticsRecorder(RunStatistics* statistics) : to_(statistics ? statistics : &discarded_) { *to_ = {}; }
   StatisticsRecorder(const StatisticsRecorder&) = delete;
 

@@ -10,15 +10,16 @@
 namespace tenon::program::detail {
 namespace {
 
-// Code for a period is made for so many iterations and calls at most, and for kernels that do little: with more
-// elements than these in a call, what is saved is not seen.
+// Limits for code of a whole period: iterations and calls, and elements per call; with kernels that do more, the saving
+// is not noticeable.
 constexpr int64_t kLongestPeriod = 16;
 constexpr int64_t kMostCalls = 128;
 constexpr int64_t kFewElements = 8192;
-// Conditions within conditions: each round knows the outcome of those that the last one found.
+// Nested conditions: each round knows the outcome of those that the previous one found.
 constexpr int kMostRounds = 4;
 
-// After how many iterations all that is divided has the same rest again; 0: after more than kLongestPeriod, or never.
+// The number of iterations after which all dividends have the same remainders again; 0: more than kLongestPeriod, or
+// never.
 class Phases {
  public:
   int64_t of(const std::vector<Expr>& numbers) {
@@ -44,7 +45,7 @@ class Phases {
   int64_t phases_ = 1;
 };
 
-// Numbers of iterations at which an outcome is another one than before.
+// Iteration numbers at which an outcome changes.
 class Turns {
  public:
   std::vector<int64_t> of(const std::vector<Expr>& numbers) {
@@ -72,7 +73,7 @@ class Turns {
     for (const Expr& operand : operands) visit(operand);
   }
 
-  // Where `e` = at_0 + slope * number begins or ceases to be at least 0.
+  // Where `e` = at_0 + slope * number starts or ceases to be non-negative.
   void sign_of(const Expr& e) {
     const Expr number = Expr::symbol(kSteadyNumber);
     const Expr slope = e.substitute({{kSteadyNumber, number + 1}}) - e, at_0 = e.substitute({{kSteadyNumber, 0}});
@@ -86,7 +87,7 @@ class Turns {
   std::vector<int64_t> found_;
 };
 
-// The longest part of `part` without a turn but at its begin.
+// The longest part of `part` with a turn at most at its beginning.
 SteadyPart longest(SteadyPart part, std::vector<int64_t> turns) {
   turns.push_back(part.last);
   std::ranges::sort(turns);
@@ -100,8 +101,8 @@ SteadyPart longest(SteadyPart part, std::vector<int64_t> turns) {
   return best;
 }
 
-// After how many iterations of `phases` each all boxes are at the same places again; 1 as well where these places are
-// not known of iterations that are aligned to it.
+// The number of iterations, in units of `phases`, after which all boxes are at the same positions again; also 1 where
+// these positions are not known for iterations aligned to it.
 int64_t period_of(const Numbers& numbers, const SteadyPart& part, const Expr& first, int64_t step, int64_t phases,
                   Scope& scope) {
   if (numbers.most_elements > kFewElements) return 1;
@@ -123,8 +124,8 @@ int64_t period_of(const Numbers& numbers, const SteadyPart& part, const Expr& fi
   return 2 * period <= part.last - part.first && period * numbers.calls() <= kMostCalls ? period : 1;
 }
 
-// The numbers of a loop's body in some of its iterations, of which `phases` are taken at a time; the scope has what is
-// known of them as long as this lives.
+// The numbers of a loop's body in some of its iterations, processed `phases` at a time; the scope has the corresponding
+// assumptions during the lifetime of this object.
 class LookAt {
  public:
   LookAt(const Loop& loop, const Expr& first, int64_t step, int64_t phases, const SteadyPart& part, Scope& scope)
@@ -143,7 +144,7 @@ class LookAt {
     scope_.erase(loop_.symbol);
   }
 
-  // In these iterations alone.
+  // Restricts the assumptions to these iterations.
   void among(const SteadyPart& part) { scope_.assumptions()[kSteadyNumber] = {part.first, part.last - 1}; }
   void simplify() {
     for (Expr& e : numbers.found) e = scope_.simplified(e);
@@ -156,10 +157,10 @@ class LookAt {
   Scope& scope_;
 };
 
-// The steady part of the loop, whose iterations are taken `phases` at a time, and how often that many.
+// The steady part of the loop, whose iterations are processed `phases` at a time, and its period in that unit.
 struct Steady {
   SteadyPart part;
-  int64_t phases = 1;  // that another look at the loop is to take at a time
+  int64_t phases = 1;  // to be processed at a time by the next analysis
   int64_t calls = 0;
 };
 Steady look_at(const Loop& loop, const Expr& first, int64_t step, int64_t iterations, int64_t phases, Scope& scope) {
@@ -176,7 +177,7 @@ Steady look_at(const Loop& loop, const Expr& first, int64_t step, int64_t iterat
   Steady found{part};
   found.part.period = period_of(numbers, part, first, step, phases, scope);
   found.phases = Phases().of(numbers.found);
-  // Hints cost much where their boxes are found in each run.
+  // Hints are expensive where their boxes are evaluated in each run.
   found.part.is_short = (numbers.most_elements <= kFewElements || numbers.has_hints) && numbers.calls() <= kMostCalls;
   return found;
 }

@@ -21,8 +21,8 @@ inline constexpr int64_t kFewestIterations = 4;
 struct SteadyPart {
   int64_t first = 0;
   int64_t last = 0;
-  int64_t period = 1;    // of places in rings; 1 as well where code for each of them is not worth it
-  bool is_short = true;  // few calls that do little: code for several iterations is worth it
+  int64_t period = 1;    // of positions in rings; also 1 where code for each of them does not pay
+  bool is_short = true;  // few calls that do little: code for several iterations pays
 };
 
 // For a serial loop of `iterations`, whose symbol is first + step * iteration number: the longest run of iterations in
@@ -38,8 +38,8 @@ std::optional<SteadyPart> steady_part(const Loop& loop, const Expr& first, int64
 // each run. Nothing when that is the whole loop, or where the body must not be split.
 std::optional<SteadyPart> steady_members(const Loop& loop, const Expr& first, int64_t step, int64_t iterations,
                                          Scope& scope);
-// The numbers of iterations that are aligned to periods of so many, wherever the loop begins: their symbols differ by
-// as many steps. The expression contains a symbol that may be any integer, and that no text can name.
+// The numbers of iterations that are aligned to `period`, wherever the loop begins: their symbols differ by as many
+// steps. The expression contains a symbol that may be any integer, and that no text can name.
 Expr aligned_iteration(const Expr& first, int64_t step, int64_t period, const Scope& scope);
 
 }  // namespace tenon::program::detail

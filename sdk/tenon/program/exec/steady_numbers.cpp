@@ -58,7 +58,7 @@ void Numbers::visit(const Copy& s) {
   if (const auto* padding = std::get_if<Region>(&s.padding)) region(*padding, false);
   add(scope_.resolve(s.predicate));
   if (std::holds_alternative<std::monostate>(s.padding)) return;
-  // Nothing is padded where all of these are not negative.
+  // Nothing is padded where all of these are non-negative.
   const SymbolicBuffer destination = scope_.region(s.destination), source = scope_.region(s.source);
   for (const Expr& margin : source_margins(s, {destination, source}, scope_)) add(less_equal(0, margin));
 }

@@ -7,10 +7,10 @@
 
 namespace tenon::program::detail {
 
-// The number of an iteration, or of several that are taken at a time.
+// The number of an iteration, or of several that are processed together.
 inline const std::string kSteadyNumber = "steady.iteration";
 
-// A box in a ring: its first index, and the places of the ring.
+// A box in a ring: its first index, and the number of places of the ring.
 struct RingBox {
   Expr min;
   int64_t places = 0;
@@ -19,7 +19,7 @@ struct RingBox {
 class Numbers {
  public:
   explicit Numbers(Scope& scope) : scope_(scope) {}
-  // The names that the body is about are in the scope.
+  // The names that occur in the body are in the scope.
   void collect(const Statement& s);
   // Calls that may have something to do, by what is known of the loop.
   int64_t calls() const;
@@ -27,7 +27,7 @@ class Numbers {
   std::vector<Expr> found;
   std::vector<RingBox> rings;
   std::vector<std::string> within;  // numbers of loops in the body, which the scope has assumptions about
-  int64_t most_elements = 0;        // that a call writes, as far as they are constant
+  int64_t most_elements = 0;        // written by a call, where constant
   bool has_hints = false;
 
  private:
@@ -44,7 +44,7 @@ class Numbers {
   void visit(const Loop& s);
   void visit(const Prefetch& s);
   template <class Other>
-  void visit(const Other&) {}  // has_simple_loops, may_be_split: there are none
+  void visit(const Other&) {}  // has_simple_loops, may_be_split: none occur
 
   template <class Made>
   void show(const Made& s, BufferId id, SymbolicBuffer made);
@@ -53,7 +53,7 @@ class Numbers {
   void add(const Expr& e);
 
   Scope& scope_;
-  std::vector<std::vector<Expr>> calls_;  // extents of what each call writes
+  std::vector<std::vector<Expr>> calls_;  // extents of the boxes that each call writes
 };
 
 }  // namespace tenon::program::detail

@@ -1,16 +1,16 @@
-// Inside the room: a run of the reference without its kernels, for analyses of what would be accessed.
+// Inside the room: a run of the reference without kernels, for analyses of memory accesses.
 #pragma once
 #include <tenon/program/exec/buffers_internal.hpp>
 #include <tenon/program/exec/run.hpp>
 
 namespace tenon::program::detail {
 
-// Is told what an interpreter does, in its order. An error ends the run.
+// Receives the actions of an interpreter in their order. An error ends the run.
 class Tracer {
  public:
   virtual ~Tracer() = default;
-  // A call that is made, with the boxes of its operands; a copy, with what its map knows but the indices. access() is
-  // told next.
+  // A call that is made, with the boxes of its operands; a copy, with all values of its map except the indices.
+  // Followed by access().
   virtual Result<void> call(const Call&, const std::vector<BoundBuffer>&) { return {}; }
   virtual Result<void> copy(const Copy&, const BoundBuffer& destination, const BoundBuffer& source,
                             const SymbolValues& symbols) {

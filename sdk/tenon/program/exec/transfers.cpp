@@ -107,14 +107,14 @@ bool TransferEngine::has_work() const {
 }
 
 void TransferEngine::work() {
-  constexpr int kPatience = 1000;  // looks, some 50 us together
+  constexpr int kPatience = 1000;  // polls, some 50 us in total
   for (int idle = 0; !stop_;) {
     bool any = false;
     for (TransferQueue* queue : queues_) any |= queue->run_next();
     idle = any ? 0 : idle + 1;
     if (idle < kPatience) continue;
     std::unique_lock lock(mutex_);
-    sleeps_ = true;  // before the last look: who pushes after it sees that
+    sleeps_ = true;  // before the last poll: a thread that pushes later sees it
     wake_.wait(lock, [this] { return stop_ || has_work(); });
     sleeps_ = false;
     idle = 0;

@@ -29,7 +29,7 @@ class TransferQueue {
   // At the end of a run: drops jobs that nobody has begun, and waits for the rest.
   void reset();
 
-  // Runs the first job that nobody has taken; false when there is none. Any thread.
+  // Runs the first job that nobody has taken; false when there is none. Thread-safe.
   bool run_next();
   bool has_work() const { return taken_.load() < pushed_.load(); }
 
@@ -42,9 +42,9 @@ class TransferQueue {
     std::vector<int64_t> parameters;
     std::optional<Error> error;
     bool free = true;               // its wait is over
-    std::atomic<uint64_t> done{0};  // one more than the number of the job that has ended here last
+    std::atomic<uint64_t> done{0};  // one plus the number of the last job that finished in this slot
   };
-  // Transfers of a token are counted; jobs[k mod kJobs] says which job the k-th is, if it is one.
+  // Transfers of a token are counted; jobs[k mod kJobs] is the job of the k-th, if it is one.
   struct Token {
     uint64_t started = 0, ended = 0;
     struct Entry {

@@ -93,7 +93,7 @@ Result<void> IndexCode::append_product(const Expr& e, std::span<const std::strin
 
 namespace {
 
-// Each tells whether the result is within int64, and is there. Of types of their own, so that each is inlined.
+// Each returns whether the result exists and is within int64. They have distinct types so that each call is inlined.
 constexpr auto sum = [](int64_t a, int64_t b, int64_t& result) { return !__builtin_add_overflow(a, b, &result); };
 constexpr auto product = [](int64_t a, int64_t b, int64_t& result) { return !__builtin_mul_overflow(a, b, &result); };
 constexpr auto floor_quotient = [](int64_t a, int64_t b, int64_t& result) {
@@ -112,7 +112,7 @@ constexpr auto floor_remainder = [](int64_t a, int64_t b, int64_t& result) {
 
 std::optional<int64_t> IndexCode::run(std::span<const int64_t> values) const {
   std::array<int64_t, kMaxDepth> stack;
-  uint64_t faults = 0;  // a bit for each place of the stack that has no value
+  uint64_t faults = 0;  // one bit per stack place without a value
   static_assert(kMaxDepth <= 64);
   const auto fault = [&](size_t place) { return faults >> place & 1; };
   const auto set_fault = [&](size_t place, uint64_t bit) {
@@ -199,9 +199,9 @@ struct CopyPlan::Job {
   const BufferView* padding;
   std::array<int64_t, 2 * kMaxRank + 32> values{};  // indices, then parameters
   size_t value_count = 0;
-  size_t along = 0;                      // the dim of the destination that rows lie along
+  size_t along = 0;                      // the dim of the destination along which rows lie
   bool rows = false;                     // whether the source is read with a fixed stride along it
-  std::array<int64_t, kMaxRank> step{};  // of each dim of the source, along a row
+  std::array<int64_t, kMaxRank> step{};  // for each dim of the source, along a row
 
   std::span<const int64_t> all() const { return {values.data(), value_count}; }
   std::span<const int64_t> index() const { return {values.data(), destination.dims.size()}; }
@@ -229,10 +229,10 @@ Result<void> CopyPlan::run(const BufferView& destination, const BufferView& sour
   return run_rows(job);
 }
 
-// Where each index of the source moves by fixed steps, and none of them leaves it, no row is looked at by itself. This
-// is of numbers what moves_of() (exec/box_moves_internal.hpp) is of expressions when a program is bound, and comes
-// after it: what that could not prove. They have fixed_step() and move_box() in common and no walk, since there every
-// comparison is a proof, and what is beyond the source a box of its own.
+// Where each index of the source moves by fixed steps and none leaves the source, rows are not examined one by one.
+// This does with numbers what moves_of() (exec/box_moves_internal.hpp) does with expressions at bind time, for copies
+// about which that could prove nothing. They share fixed_step() and move_box() but no traversal, since every comparison
+// of moves_of() is a proof, and it makes a separate box of what is outside of the source.
 bool CopyPlan::move_whole(Job& job) const {
   const std::span<const DimView> dims = job.destination.dims;
   std::array<BoxDim, kMaxRank> box;
@@ -282,8 +282,8 @@ Result<void> CopyPlan::run_rows(Job& job) const {
 
 namespace {
 
-// Of i in [0, extent) those for which at + i * step is in the dim: shrinks [from, to). False where that, or how far it
-// is from the ends of the dim, leaves int64.
+// Shrinks [from, to) to those i in [0, extent) for which at + i * step is in the dim. False where that index, or its
+// distance from the ends of the dim, leaves int64.
 bool clip(const DimView& dim, int64_t at, int64_t step, int64_t extent, int64_t& from, int64_t& to) {
   if (step == 0) {
     if (at < dim.min || at > dim.max()) to = 0;
@@ -304,7 +304,7 @@ bool clip(const DimView& dim, int64_t at, int64_t step, int64_t extent, int64_t&
 Result<void> CopyPlan::row(Job& job) const {
   const DimView& dim = job.destination.dims[job.along];
   job.values[job.along] = dim.min;
-  int64_t from = 0, to = dim.extent;  // of the row, what the source has
+  int64_t from = 0, to = dim.extent;  // of the row, the part inside the source
   int64_t stride = 0;
   std::array<int64_t, kMaxRank> at{};
   for (size_t j = 0; j < map_.size(); ++j) {

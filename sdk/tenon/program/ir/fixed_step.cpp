@@ -5,7 +5,7 @@
 namespace tenon::program {
 namespace {
 
-// How far `e` moves with the index, where it is a sum of multiples of symbols.
+// The step of `e` per index, where it is a sum of multiples of symbols.
 std::optional<Expr> step_of_linear(const Expr& e, const std::string& index) {
   if (e.is_constant()) return Expr(0);
   if (e.is_symbol()) return Expr(int64_t{e.name() == index});

@@ -137,7 +137,7 @@ struct Kernel {
   // With takes_dense_only: except for gaps that it was made for, between the elements of a box, as the program states
   // them.
   bool keeps_gaps = false;
-  // The last so many operands are workspaces: they are `out`, and what the kernel leaves in them is no result.
+  // The number of workspaces, which are the last operands: they are `out`, and their contents are not results.
   int workspaces = 0;
   // May be empty; see CallContext::state. Called when a program is bound. An interpreter has no states.
   std::function<std::unique_ptr<KernelState>()> make_state = {};

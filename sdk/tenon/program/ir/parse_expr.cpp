@@ -76,7 +76,7 @@ Result<std::vector<Dim>> Parser::dims() {
 Result<Region> Parser::region() {
   TENON_TRY(id, buffer());
   Region result{id, {}};
-  // On the same line: a box, not what comes after the statement.
+  // On the same line: a box, not the beginning of the next statement.
   if (!take("[")) return result;
   TENON_OK(list("]", [&]() -> Result<void> {
     TENON_TRY(r, range());

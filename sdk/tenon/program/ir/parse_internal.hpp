@@ -21,9 +21,9 @@ class Parser : TextCursor {
  private:
   // Expressions -----------------------------------------------------------------------------------------------
 
-  // Where an expression that begins here ends: see text.hpp.
+  // Returns the end of an expression that begins here: see text.hpp.
   size_t end_of_expr() const;
-  // Behind the word and what dots join to it.
+  // Returns the position after the word and everything that dots join to it.
   size_t skip_symbol(size_t at) const;
   Result<Expr> expr();
   Result<Range> range();
@@ -34,7 +34,7 @@ class Parser : TextCursor {
 
   Result<std::string> percent_name(std::string_view what);
   Result<BufferId> buffer();
-  // A buffer that a statement makes: a new one, or one that another statement has made as well.
+  // A buffer that a statement defines: a new one, or one that another statement has defined as well.
   Result<BufferId> define(const std::string& name, ElementType element, size_t rank);
   Result<Region> region();
 
@@ -49,7 +49,7 @@ class Parser : TextCursor {
 
   using Rule = Result<Statement> (Parser::*)();
 
-  // Up to the closing brace, which is taken.
+  // Up to the closing brace, which is consumed.
   Result<Statement> statements();
   Result<Statement> body() {
     TENON_OK(expect("{"));
@@ -64,7 +64,7 @@ class Parser : TextCursor {
 
   // [ NAME = ] SOURCE; `name` is that of the source when no other is given.
   Result<BufferId> definition(std::string& name);
-  // The buffer of a view whose source has been read; a view of its own source keeps that one's number.
+  // The buffer of a view whose source has been read; a view under its source's name keeps the source's number.
   Result<BufferId> define_view(const std::string& name, BufferId source, size_t rank);
   // A list in brackets with an item or _ for each dim of the source.
   template <class T, class Item>

@@ -161,7 +161,7 @@ class Printer {
   size_t depth_ = 0;
 };
 
-// Old number -> new number, in the order in which they are asked for.
+// Old number -> new number, in the order of their first lookup.
 class Numbering {
  public:
   int32_t operator()(int32_t old) {
@@ -177,7 +177,7 @@ class Numbering {
 };
 
 Statement renumber(const Statement& statement, Numbering& numbers) {
-  // Text names what is defined before what it is made of.
+  // Text names what is defined before its sources.
   if (const BufferId defined = defined_buffer(statement); defined >= 0) numbers(defined);
   const Statement result = with_buffers(statement, [&](BufferId id) { return numbers(id); });
   return with_children(result, [&](const Statement& child) { return renumber(child, numbers); });

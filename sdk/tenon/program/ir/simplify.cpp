@@ -14,8 +14,8 @@ namespace {
 
 using namespace detail;
 
-// Which buffers are looked at by anyone whose own results are. A call that works in place on what nobody else reads is
-// of no use, and neither is a chain of such.
+// Which buffers are read by statements whose own results are read. A call that works in place on a buffer that nobody
+// else reads is useless, and so is a chain of such calls.
 class Uses {
  public:
   explicit Uses(const Program& program) : class_of_(program.buffers.size()), wanted_(program.buffers.size()) {
@@ -27,9 +27,9 @@ class Uses {
     for (const BufferId id : always_) want(id);
     spread();
   }
-  // The contents of the buffer, or of what it is a view of or what is a view of it.
+  // Whether the contents of the buffer, of its sources or of its views are read.
   bool is_read(BufferId id) const { return wanted_[root(id)]; }
-  // A call or copy that nobody needs.
+  // Whether it is a call or copy whose results are not needed.
   bool is_dead(const Statement& s) const {
     if (!s.as<Call>() && !s.as<Copy>()) return false;
     bool writes = false, wanted = false;
@@ -46,7 +46,7 @@ class Uses {
   }
 
  private:
-  // Of a call or copy: what it reads is wanted when what it writes is. Of all, in one list: what is read, what is
+  // Of a call or copy: its operands are needed if its results are. For all of them, in one list: buffers read, buffers
   // written.
   struct Effect {
     size_t begin, writes, end;
@@ -73,7 +73,7 @@ class Uses {
     writes_.clear();
     const auto see = [&](BufferId id, Access access) {
       if (defined >= 0) {
-        // A buffer shares its memory with its views: what one reads, the other has written.
+        // A buffer shares its memory with its views: reads of one see writes to the other.
         class_of_[root(defined)] = static_cast<BufferId>(root(id));
         return;
       }
@@ -91,7 +91,7 @@ class Uses {
     effects_.push_back({begin, middle, list.size()});
   }
 
-  // Backward: what is wanted is known before what makes it is looked at, but for loops.
+  // Backward: needs are known before the statements that satisfy them are processed, except in loops.
   void spread() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -105,14 +105,14 @@ class Uses {
     }
   }
 
-  std::vector<BufferId> class_of_;  // those that share memory, as a forest
+  std::vector<BufferId> class_of_;  // those that share memory, as a union-find forest
   std::vector<bool> wanted_;        // by the root of the class
   std::vector<Effect> effects_;
-  std::vector<BufferId> effect_buffers_, always_;  // what effects, and what others read
-  std::vector<BufferId> reads_, writes_;           // of the statement that is looked at
+  std::vector<BufferId> effect_buffers_, always_;  // those of effects, and those read by other statements
+  std::vector<BufferId> reads_, writes_;           // of the current statement
 };
 
-// Whether the statement names the buffer, or its metadata.
+// Whether the statement names the buffer or its metadata.
 bool uses_buffer(const Program& program, const Statement& s, BufferId id) {
   bool found = false;
   for_each_statement(s, [&](const Statement& inner) {
@@ -136,7 +136,7 @@ bool uses_symbol(const Statement& s, const std::string& symbol) {
   return found;
 }
 
-// Of the pipelined loop that the statement is the body of.
+// Of the pipelined loop whose body the statement is.
 bool has_stages(const Statement& s) {
   bool found = false;
   for_each_statement(s, [&](const Statement& inner) { found |= inner.as<Signal>() || inner.as<Await>(); });
@@ -151,7 +151,7 @@ Statement without_frees(const Statement& s, const BufferSet& of) {
   return with_children(s, [&of](const Statement& child) { return without_frees(child, of); });
 }
 
-// All buffers that statements name, themselves or in metadata, otherwise than to free them.
+// All buffers that statements name, directly or by metadata, except to free them.
 BufferSet named_buffers(const Program& program) {
   BufferSet named(program.buffers.size());
   std::set<std::string> in_metadata;
@@ -180,7 +180,7 @@ void drop_unused_locals(Program& program) {
   if (dropped > 0) program.body = without_frees(program.body, unused);
 }
 
-// Without calls and copies of which nobody reads what they write, and what holds nothing but such.
+// Removes calls and copies whose results nobody reads, and statements that contain only such.
 Statement without_dead_stores(const Statement& s, const Uses& uses) {
   if (uses.is_dead(s)) return {};
   if (const Block* block = s.as<Block>()) {
@@ -202,7 +202,7 @@ class Simplifier {
 
   Statement run(const Statement& s) {
     if (s.empty()) return s;
-    // The map of a copy has symbols of its own; what is known of them is nothing.
+    // The map of a copy has symbols of its own, about which nothing is known.
     const Statement known = with_exprs(s, [this](const Expr& e) { return scope_.simplified(e); });
     return known.visit([&](const auto& statement) { return rewrite(statement, known); });
   }

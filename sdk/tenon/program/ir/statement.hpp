@@ -118,7 +118,7 @@ struct Allocation {
   std::string space = "host";  // a memory of the target
   int64_t align_bytes = 0;     // a power of two; 0: kAlignBytes
   Placement placement = Placement::automatic;
-  // Allocates that memory so many times, in one piece. A statement that runs on worker w of the innermost enclosing
+  // Allocates that memory this many times, contiguously. A statement that runs on worker w of the innermost enclosing
   // loop with more than one worker uses slot w; outside such loops, slot 0. A slot keeps its contents between the
   // iterations of a worker.
   Expr slots = 1;

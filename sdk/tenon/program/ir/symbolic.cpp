@@ -29,7 +29,7 @@ Expr places_of(const SymbolicDim& dim) {
 
 namespace {
 
-// The same in numbers, as most allocations of graphs allow. Nothing where they leave int64.
+// The same in numbers, which suffices for most allocations of graphs. Empty where they leave int64.
 std::optional<SymbolicSpread> spread_of_numbers(const std::vector<SymbolicDim>& dims, ElementType element) {
   int64_t low = 0, high = element.bits() / 8;
   bool empty = false;
@@ -46,7 +46,7 @@ std::optional<SymbolicSpread> spread_of_numbers(const std::vector<SymbolicDim>& 
   return SymbolicSpread{bytes, -low};
 }
 
-// The stride of the dim behind one of so many places; nothing where it leaves int64.
+// The stride of the dim after one with so many places; empty where it leaves int64.
 std::optional<int64_t> next_stride(const SymbolicDim& dim) {
   if (!is_unfolded(dim) || !dim.extent.is_constant() || !dim.stride.is_constant()) return std::nullopt;
   int64_t stride;

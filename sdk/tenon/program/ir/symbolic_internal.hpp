@@ -15,70 +15,71 @@ struct SymbolicDim {
   Expr min;
   Expr extent;
   Expr stride;  // bytes
-  Expr fold;    // 0: none; without effect folds are gone as far as that can be told
+  Expr fold;    // 0: none; folds without effect are dropped where that can be determined
   bool operator==(const SymbolicDim&) const = default;
 };
 
 struct SymbolicBuffer {
-  BufferId root = -1;  // the declared buffer or allocation that it is made of
+  BufferId root = -1;  // the declared buffer or allocation from which it is derived
   Expr offset;         // bytes from the root's base to the base
   std::vector<SymbolicDim> dims;
-  bool general = false;  // a View is on the way from the root: its elements may lie anywhere
+  bool general = false;  // its derivation from the root contains a View: its elements may be anywhere
 };
 
-// place of index x along the dim, as DimView::place.
+// The place of index x along the dim, as DimView::place.
 Expr place_of(const SymbolicDim& dim, const Expr& x);
-// How many places there are.
+// The number of places.
 Expr places_of(const SymbolicDim& dim);
 // Whether a dim is folded is known only when its fold is a constant.
 inline bool is_unfolded(const SymbolicDim& dim) { return dim.fold.is_constant(0); }
 
-// Bytes that an allocation with these dims takes, and how far its base lies above its lowest byte.
+// Bytes that an allocation with these dims takes, and the distance of its base from its lowest byte.
 struct SymbolicSpread {
   Expr bytes;
   Expr base;
 };
 SymbolicSpread spread_of(const std::vector<SymbolicDim>& dims, ElementType element);
 
-// The names in scope. Values are resolved: they hold no name that this scope can replace.
+// The names in scope. Values are resolved: they contain no name that this scope can replace.
 class Scope {
  public:
   explicit Scope(const Program& program);
-  // Scalars, run.threads and declared buffers, of which nothing is known but that extents are not negative.
+  // Declares scalars, run.threads and declared buffers; assumes only that extents are non-negative.
   void declare_unknown();
 
-  // A scalar, let or loop symbol. A symbol of a loop stands for itself.
+  // A scalar, let or loop symbol. A loop's symbol represents itself.
   void define(const std::string& symbol, Expr value);
   void erase(const std::string& symbol) { symbols_.erase(symbol); }
   bool has(const std::string& symbol) const { return symbols_.contains(symbol); }
   // Null: not visible.
   const SymbolicBuffer* find(BufferId id) const { return by_id(id) ? &*by_id(id) : nullptr; }
-  // Makes the buffer visible, or not; returns what it was before.
+  // Makes the buffer visible or invisible; returns its previous state.
   std::optional<SymbolicBuffer> exchange(BufferId id, std::optional<SymbolicBuffer> buffer);
 
-  // With all names of this scope replaced. Names that it does not know stay.
+  // Replaces all names of this scope. Unknown names stay.
   Expr resolve(const Expr& e) const;
-  // The first symbol of `e` that is no name of this scope: "" when there is none.
+  // The first symbol of `e` that is not a name of this scope: "" when there is none.
   std::string first_unknown(const Expr& e) const;
-  // simplify() under what is known of symbols of loops.
+  // simplify() with the assumptions about symbols of loops.
   Expr simplified(const Expr& e) const { return simplify(e, assumptions_); }
   Assumptions& assumptions() { return assumptions_; }
-  // Symbols by others of which nothing is known: a place in a ring may be one number for all of these.
+  // Replaces symbols by others about which nothing is known: a position in a ring may be the same number for all of
+  // these.
   Substitution& aligned() { return aligned_; }
-  // The place of index x in a ring of so many.
+  // The position of index x in a ring with `places` places.
   Expr place_in_ring(const Expr& x, const Expr& places) const;
   const Assumptions& assumptions() const { return assumptions_; }
 
   std::vector<SymbolicDim> dims_of(const std::vector<Dim>& dims, ElementType element) const;
-  // What the statements define. Their sources are visible, and ranks fit.
+  // Buffers that the statements define. Their sources are visible, and ranks match.
   SymbolicBuffer allocation(const Allocation& a) const;
   SymbolicBuffer crop(const Crop& s) const;
   SymbolicBuffer slice(const Slice& s) const;
   SymbolicBuffer transpose(const Transpose& s) const;
   SymbolicBuffer view(const View& s) const;
-  // The box of a region, which lies within.
+  // The box of a region, which must be inside the buffer.
   SymbolicBuffer region(const Region& r) const;
-  // What of its box lies within the buffer; an extent below 1: nothing.
+  // The part of its box that is inside the buffer; an extent below 1: nothing.
   Box cropped(const Region& r) const;
 
  private:
@@ -90,7 +91,7 @@ class Scope {
 
   const Program& program_;
   std::unordered_map<std::string, Expr> symbols_;
-  // Of program_.buffers' names, once one is asked for: programs of graphs name none.
+  // Of program_.buffers' names, built on first use: programs of graphs use none.
   mutable std::unordered_map<std::string_view, BufferId> ids_;
   std::vector<std::optional<SymbolicBuffer>> buffers_;
   Assumptions assumptions_;

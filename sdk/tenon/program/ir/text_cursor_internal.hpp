@@ -9,7 +9,7 @@
 
 namespace tenon::program::detail {
 
-// Words that end an expression, and those that begin a statement; none may be a name.
+// Words that end an expression, and those that begin a statement; they are reserved.
 inline constexpr std::array<std::string_view, 14> kAfterExpr = {"stride", "fold",  "step", "parallel", "pipelined",
                                                                 "in",     "align", "heap", "stack",    "slots",
                                                                 "if",     "as",    "pad",  "at"};
@@ -18,7 +18,7 @@ bool is_word_char(char c);
 
 class TextCursor {
  protected:
-  // `where`: what the text is called in errors.
+  // `where`: the name of the text in errors.
   TextCursor(std::string_view text, std::string_view where) : text_(text), where_(where) {}
 
   // Characters ------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ class TextCursor {
   Result<std::string> string();
   Result<ElementType> element();
 
-  // item {"," item} and the closing mark; nothing before the mark is an empty list.
+  // item {"," item} and the closing mark; the mark alone is an empty list.
   template <class Item>
   Result<void> list(std::string_view close, const Item& item) {
     if (take(close)) return {};

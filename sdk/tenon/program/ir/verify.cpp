@@ -87,7 +87,7 @@ bool Verifier::names_exist(const Statement& s) const {
 
 Result<void> Verifier::check(const Block& block) {
   for (const Statement& s : block.statements)
-    // No frame for blocks: they have no line.
+    // No frame for blocks, which have no line of text.
     if (auto result = check(s); !result.ok()) return result;
   return {};
 }

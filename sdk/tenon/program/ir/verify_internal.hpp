@@ -1,4 +1,4 @@
-// Inside of the room: the verifier. verify.cpp has declarations and blocks, verify_regions.cpp what statements name,
+// Inside the room: the verifier. verify.cpp has declarations and blocks, verify_regions.cpp what statements name,
 // verify_statements.cpp buffers and calls, verify_loops.cpp loops and transfers.
 #pragma once
 #include <map>
@@ -50,10 +50,10 @@ class Verifier {
   // Regions ---------------------------------------------------------------------------------------------------
 
   Result<void> check_region(const Region& r);
-  // The same but for where the box lies.
+  // The same without the check that the box is inside the buffer.
   Result<const SymbolicBuffer*> check_box(const Region& r) const;
 
-  // Where all ranges certainly hold something, each must not certainly leave the buffer.
+  // Where all ranges are certainly non-empty, none may certainly exceed the buffer.
   Result<void> check_bounds(const Region& r, const SymbolicBuffer& found);
   Result<void> check_read(const Region& r);
   Result<void> check_write(const Region& r);
@@ -88,12 +88,12 @@ class Verifier {
 
   Result<void> check(const Loop& loop);
 
-  // What an iteration writes, a later one may read at its begin.
+  // Results of an iteration may be read at the beginning of a later one.
   void add_written_in(const Statement& body);
 
-  // Tokens: how many transfers are under way is counted as an expression, as far as one iteration is like another.
+  // Tokens: the number of pending transfers is counted as an expression, as far as iterations are alike.
   Result<void> check_iterations(const Loop& loop, const Expr& iterations);
-  // A number that nothing is known of.
+  // A number about which nothing is known.
   Expr unknown_count(size_t token) { return Expr::symbol(str("pending.", token, ".", ++unknowns_)); }
 
   Result<void> check_token(TokenId id) const;
@@ -106,11 +106,11 @@ class Verifier {
 
   const Program& program_;
   Scope scope_;
-  std::vector<bool> written_;  // by root: before this statement
-  std::set<BufferId> coming_;  // roots that a loop around writes somewhere
-  std::set<BufferId> freed_;   // allocations around that are freed
+  std::vector<bool> written_;  // by root: written before this statement
+  std::set<BufferId> coming_;  // roots that an enclosing loop writes somewhere
+  std::set<BufferId> freed_;   // enclosing allocations that are freed
   std::set<BufferId> ever_defined_;
-  std::map<BufferId, int> loops_at_;  // allocations around: how many loops are around them
+  std::map<BufferId, int> loops_at_;  // enclosing allocations: number of loops around them
   std::vector<Expr> pending_;         // by token
   int loops_ = 0;
   int depth_ = 0;

@@ -3,9 +3,9 @@
 namespace tenon::program {
 namespace {
 
-// What a statement holds, told by overloads of parts(statement, visitor): one place for reading and for changing, since
-// `S` may be const or not.
-//   v.expr(Expr&)  v.buffer(BufferId&, Access)  v.defined(BufferId&)  v.child(Statement&)
+// The parts of a statement, defined by overloads of parts(statement, visitor): one place for reading and for changing,
+// since `S` may be const or not.
+// v.expr(Expr&)  v.buffer(BufferId&, Access)  v.defined(BufferId&)  v.child(Statement&)
 
 template <class S, class V>
 void box_parts(S& box, V& v) {
@@ -89,7 +89,7 @@ void parts(S& s, V& v) {
   } else if constexpr (Is<S, DmaStart>) {
     copy_parts(s.copy, v);
   } else if constexpr (Is<S, Prefetch>) {
-    region_parts(s.region, Access::in, v);  // nobody is to take the hint for a store
+    region_parts(s.region, Access::in, v);  // the hint must not count as a store
   } else if constexpr (Is<S, Check>) {
     v.expr(s.condition);
   } else {
@@ -109,7 +109,7 @@ void read(const Statement& statement, V& visitor) {
   if (!statement.empty()) statement.visit([&](const auto& s) { parts(s, visitor); });
 }
 
-// A copy of the statement whose parts the visitor may change; the same node when it says that it did not.
+// A copy of the statement whose parts the visitor may change; the same node when the visitor reports no change.
 template <class V>
 Statement change(const Statement& statement, V& visitor) {
   if (statement.empty()) return statement;

@@ -1,5 +1,4 @@
-// Which buffers lie in the memory of others: copies that are views, and results in the place of what they are made
-// from.
+// Shared memory: copies that are views, and results in the place of their operands.
 #include <algorithm>
 
 #include <tenon/program/pipeline/plan_internal.hpp>
@@ -26,7 +25,7 @@ bool mentions(const Expr& e, const std::vector<std::string>& indices) {
   return std::ranges::any_of(indices, [&](const std::string& i) { return depends_on(e, i); });
 }
 
-// Whether e = sum of coefficient * index + rest, with coefficients and rest free of the indices.
+// Whether e = sum of coefficient * index + rest, where coefficients and rest are free of the indices.
 bool is_linear(const Expr& e, const std::vector<std::string>& indices) {
   switch (e.kind()) {
     case ExprKind::constant:
@@ -50,7 +49,7 @@ bool is_linear(const Expr& e, const std::vector<std::string>& indices) {
   }
 }
 
-// index + c, alone: which index of the list; -1 for anything else.
+// For index + c: which index of the list; -1 for any other expression.
 int shifted_index(const Expr& e, const std::vector<std::string>& indices) {
   int found = -1;
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -125,7 +124,7 @@ class CopyAliaser {
     std::optional<Alias> alias = inverse(s, part, whole_box(plan_, source));
     if (!alias || !fits(s, part, source, *alias)) return false;
     alias->of = destination;
-    // Who else reads the source may not see it after the destination is no more.
+    // Other readers of the source must not read it after the lifetime of the destination.
     for (const Use& use : src.uses)
       if (use.stage != s && !reads_whole_at_root(use)) return false;
     src.alias = std::move(alias);
@@ -136,13 +135,13 @@ class CopyAliaser {
     return plan_.stage(use.stage).body().empty() && plan_.is_declared(plan_.spec(use.stage).writes[0].buffer);
   }
 
-  // Which index of the destination an element of the source lies at, if each has one. `whole`: all of the source.
+  // The index of the destination for each element of the source, if each has one. `whole`: the whole source.
   std::optional<Alias> inverse(int s, const CopyPart& part, const std::vector<Window>& whole) const {
     const StageSpec& spec = plan_.spec(s);
     const std::vector<std::string>& indices = spec.writes[0].indices;
     std::vector<std::optional<Expr>> map(indices.size());
     for (size_t j = 0; j < part.map.size(); ++j) {
-      if (whole[j] == Window(part.map[j])) continue;  // a dim of one index
+      if (whole[j] == Window(part.map[j])) continue;  // a dim with one index
       const int d = shifted_index(part.map[j], indices);
       if (d < 0 || map[static_cast<size_t>(d)]) return {};
       map[static_cast<size_t>(d)] =
@@ -157,7 +156,7 @@ class CopyAliaser {
     return alias;
   }
 
-  // Whether all that is computed of the source has a place in the destination.
+  // Whether all computed elements of the source have a place in the destination.
   bool fits(int s, const CopyPart& part, int source, const Alias& alias) {
     const int destination = plan_.spec(s).writes[0].buffer;
     const std::vector<Window> whole = whole_box(plan_, source);
@@ -167,7 +166,7 @@ class CopyAliaser {
     for (const Expr& e : alias.map) box.push_back(with_known_bounds(plan_, image(e, symbols)));
     std::vector<Window> around = whole_box(plan_, destination);
     if (!part.part || !plan_.is_declared(destination)) return is_within(box, around);
-    // An output that holds only some of the parts could not take the others: the caller gives all.
+    // An output that has only some of the parts would have no place for the others: the caller provides all.
     Window& place = around[static_cast<size_t>(part.part_dim)];
     const Expr holds = less_equal(place.first, part.part->first) * less_equal(part.part->last, place.last);
     place = with_known_bounds(plan_, *part.part);
@@ -234,8 +233,8 @@ class InPlaceAliaser {
     taken_[to] = true;
   }
 
-  // Whether something that lies in the source is computed outside of loops in each iteration of which the memory is
-  // another one, or a ring.
+  // Whether a buffer in the source's memory is computed outside of loops whose iterations each allocate the memory
+  // anew, or for which it is a ring buffer.
   bool keeps_more(const BufferPlan& source, const Storage& storage) const {
     if (source.keep_outside >= plan_.stage(source.producer).location.size()) return false;
     return storage.ring_dim >= 0 || storage.linear || static_cast<size_t>(storage.level) > source.keep_outside;
@@ -256,7 +255,7 @@ class InPlaceAliaser {
     return std::ranges::count_if(plan_.buffer(buffer).uses, [&](const Use& use) { return use.stage == s; }) == 1;
   }
 
-  // Both are computed in the same place, the same indices of them.
+  // Both are computed at the same place, and the same indices of them.
   bool same_boxes(int s, int from, int write) const {
     const BufferPlan& source = plan_.buffer(from);
     const StagePlan &p = plan_.stage(source.producer), &q = plan_.stage(s);
@@ -272,7 +271,7 @@ class InPlaceAliaser {
     return true;
   }
 
-  // Whether another buffer lies in this one in a way that is not element for element.
+  // Whether another buffer shares this one's memory in a way that is not element for element.
   bool lies_here(int buffer) const {
     return std::ranges::any_of(
         plan_.buffers, [&](const BufferPlan& b) { return b.alias && b.alias->of == buffer && !b.alias->same(); });
@@ -280,7 +279,7 @@ class InPlaceAliaser {
 
   Plan& plan_;
   std::map<int, size_t> position_;
-  std::map<int, bool> taken_;  // results that hold something already
+  std::map<int, bool> taken_;  // results that already share memory
 };
 
 }  // namespace

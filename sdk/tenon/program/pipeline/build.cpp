@@ -16,7 +16,7 @@ Result<void> declare(Plan& plan, const std::vector<int>& buffers, Role role) {
   return {};
 }
 
-// Symbols that expressions of the author may hold: scalars, bounds of buffers, and of a stage its indices.
+// Checks symbols in the author's expressions, which may be scalars, bounds of buffers, and for a stage its indices.
 Result<void> check_symbols(const Plan& plan, const Expr& e, const StagePlan* stage, std::string_view where) {
   for (const std::string& symbol : e.symbols()) {
     if (stage && stage->index_of(symbol) >= 0) continue;
@@ -44,7 +44,7 @@ Result<void> check_all_symbols(const Plan& plan) {
   return {};
 }
 
-// Bounds that the author declared of inputs and outputs stand for the symbols of these.
+// Bounds that the author declared for inputs and outputs replace the symbols of these.
 void know_declared_bounds(Plan& plan) {
   for (int b = 0; b < static_cast<int>(plan.buffers.size()); ++b) {
     const BufferSpec& spec = plan.buffer_spec(b);

@@ -13,7 +13,7 @@ Result<Program> Emitter::run() {
   for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b)
     if (plan_.buffer(b).role == Role::constant && !plan_.buffer(b).uses.empty()) declare(b);
   for (const int b : plan_.outputs) declare(b);
-  // Memory comes first: views within loops speak of it.
+  // Memory comes first: views within loops refer to it.
   for (int b = 0; b < static_cast<int>(plan_.buffers.size()); ++b)
     if (has_memory(b)) make_memory(b);
   std::vector<Statement> statements = checks();
@@ -144,7 +144,7 @@ Statement Emitter::with_signals(const Path& path, const std::vector<Unit>& all, 
   for (int root = 0; root < static_cast<int>(plan_.buffers.size()); ++root) {
     if (plan_.root_of(root) != root) continue;
     signals = signals || hands_on(all[i], root, l);
-    // A loop may hold both who hands on and who reads: then it waits for itself.
+    // A loop may contain both the producer and the reader: it then waits for itself.
     for (size_t j = 0; j < i + (all[i].loop >= 0); ++j)
       if (hands_on(all[j], root, l) && uses_root(all[i], root, true)) out.push_back(Await{static_cast<int>(j)});
   }

@@ -12,13 +12,13 @@
 
 namespace tenon::program::detail {
 
-// What one statement of a block does: a stage, or a loop with all stages in it.
+// A unit of a block: a stage, or a loop with all stages in it.
 struct Unit {
   int stage = -1;
   int loop = -1;
 };
 
-// What becomes visible in a block.
+// Buffers that become visible in a block.
 using Shown = std::variant<View, Allocation>;
 
 class Emitter {
@@ -37,47 +37,47 @@ class Emitter {
   void declare(int b);
   BufferId add(const BufferSpec& spec, const std::string& name, Role role);
 
-  // The buffer of the program that shows this buffer.
+  // The buffer of the program that represents this buffer.
   BufferId id(int b);
   std::string visible_name(int b) { return program_.buffer(id(b)).name; }
 
   static Expr extent(const Window& w) { return max(w.extent(), Expr(0)); }
 
-  // The loops around that the memory of the buffer is made inside of.
+  // The number of enclosing loops inside of which the buffer's memory is allocated.
   size_t level(int b) const;
   Path level_path(int b) const;
 
-  // Made inside of loops: an iteration sees its box over the memory that all iterations share.
+  // Computed inside of loops: an iteration sees its box as a view of the memory that all iterations share.
   bool moves(int b) const { return plan_.buffer(b).storage.level > 0; }
 
   void make_memory(int b);
 
-  // A buffer of the same loops and size that has memory and is done before this one begins; -1: none.
+  // A buffer of the same loops and size whose memory is free before this one is first used; -1: none.
   int shared_memory(int b);
 
-  // No window, and no dim that has one place.
+  // Without a window, and without a dim that has one place.
   bool is_plain_memory(int b) const;
   bool same_memory(int a, int b) const;
 
-  // The first and last unit that touches the buffer.
+  // The first and last unit that access the buffer.
   std::pair<size_t, size_t> life(int b, const std::vector<Unit>& all) const;
   Allocation allocation(int b);
 
-  // Dims that repeat one element have stride 0; then the others must say theirs.
+  // Dims that repeat one element have stride 0; the others then need explicit strides.
   void leave_one_place(int b, Allocation& a) const;
-  // Strides of long rows are whole lines, where all that touches them takes rows with gaps.
+  // Makes strides of long rows whole lines, where all kernels that access them accept rows with gaps.
   void begin_rows_at_lines(int b, Allocation& a) const;
 
-  // The box of an iteration over the memory that all iterations share.
+  // The box of an iteration, as a view of the memory that all iterations share.
   View moving_view(int b);
 
-  // The place at which an iteration sees a window in one piece, as a name in its loop.
+  // The position of a contiguous window in an iteration, as a symbol in its loop.
   Expr place_of_window(int b) const { return Expr::symbol(plan_.buffer_spec(b).name + "_place"); }
 
-  // What a stage has written beyond the period of such a window is where the next period begins, too.
+  // Copies what a stage has written beyond the period of such a window to the beginning of the next period.
   Statement begin_of_period(int b, const std::vector<Window>& written);
 
-  // The buffer as part of the one whose memory it lies in.
+  // The buffer as part of the one whose memory it shares.
   View alias_view(int b);
 
   // Whether the dim is that of a window.
@@ -98,7 +98,8 @@ class Emitter {
 
   bool is_in(int stage, const Path& path) const;
 
-  // A loop stands where its stage does: what is in it comes earlier in the order, and has no reader outside of it.
+  // A loop is placed where its stage is: other stages in it come earlier in the order, and have no reader outside of
+  // it.
   std::vector<Unit> units(const Path& path) const;
   bool touches(const Unit& unit, int stage) const;
   bool uses_root(const Unit& unit, int root, bool reads_only) const;
@@ -112,7 +113,7 @@ class Emitter {
   // Those that need a view, parents first.
   std::vector<int> aliases_in_order() const;
 
-  // The outermost block: memory lives from the first unit that touches it to the last.
+  // The outermost block: memory is live from the first unit that accesses it to the last.
   Statement with_memory(const std::vector<Unit>& all, std::vector<Statement> done, std::vector<Shown> views);
   int lives_root(const Shown& view) const;
   size_t first_use(int root, const std::vector<Unit>& all) const;
@@ -122,7 +123,7 @@ class Emitter {
   Statement unit(const Path& path, const Unit& u);
   Statement loop(Path path, int l);
 
-  // The symbol means the value from here on: by its name when the value is worth a name.
+  // Binds the symbol to the value from here on, by a Let when the value is worth a name.
   void bind(const std::string& symbol, const Expr& value, std::vector<std::pair<std::string, Expr>>& lets);
   Statement stage(int s);
   static void name(Expr& e, const std::string& as, std::vector<std::pair<std::string, Expr>>& lets, const Expr& value);
@@ -136,27 +137,28 @@ class Emitter {
   bool hands_on(const Unit& unit, int root, int l) const;
   Statement with_signals(const Path& path, const std::vector<Unit>& all, size_t i, Statement s) const;
 
-  // --- what later iterations touch ---
+  //  --- accesses of later iterations ---
 
-  // Hints for what the stages of an innermost block read of, and write to, memory around its loop. None where nothing
-  // is to be fetched ahead.
+  // Prefetches for reads and writes of the stages of an innermost block in memory outside its loop. Empty where nothing
+  // is to be prefetched.
   std::vector<Prefetch> fetched_ahead(const Path& path, const std::vector<Unit>& all);
-  // Whether the memory of the buffer is one for all iterations and loops around, and lies there index by index.
+  // Whether the memory of the buffer is shared by all iterations of the enclosing loops, at fixed positions per index.
   bool is_far(int b) const;
   bool is_made_in(int b, int l) const;
   bool is_read_outside(int b, int l) const;
-  // `w`, which an iteration touches, in the one that begins at `first`.
+  // `w`, accessed by an iteration, for the iteration that begins at `first`.
   Window in_iteration(int l, const Expr& first, const Window& w);
-  // The same so many iterations after this one, less what the one before that has touched.
+  // The same for the iteration `iterations` later, minus what the one before that has accessed.
   Window moved_on(int l, int64_t iterations, const Window& w);
-  // What the iteration touches that this one fetches.
+  // The indices that the later iteration accesses and this one prefetches.
   Box later_box(int l, const std::vector<Window>& touched);
-  // That of the next time that the loop is gone through, in the next iteration of the one around; empty until then.
+  // Those of the next execution of the loop, in the next iteration of the enclosing one; empty until the last
+  // iteration.
   Box box_after_the_last(int around, int l, const std::vector<Window>& touched);
-  // The portion of each for one of the block's statements.
+  // The portion of each prefetch for one of the block's statements.
   static std::vector<Statement> portions(const std::vector<Prefetch>& hints, size_t part, size_t parts);
 
-  // --- what the caller must give ---
+  //  --- conditions on the caller ---
 
   std::vector<Statement> checks();
   void check_covered(int b, int d, std::vector<Statement>& out);
@@ -164,7 +166,7 @@ class Emitter {
   const Plan& plan_;
   Program program_;
   std::vector<BufferId> ids_;
-  std::vector<bool> holds_others_;  // buffers that others lie in
+  std::vector<bool> holds_others_;  // buffers with others in their memory
   std::map<int, BufferId> memory_;
   std::map<int, Allocation> allocations_;
   // of memory that several buffers share: when it is in use

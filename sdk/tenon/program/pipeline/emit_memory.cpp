@@ -88,8 +88,8 @@ Allocation Emitter::allocation(int b) {
   return a;
 }
 
-// Kernels take up to 1.4 times as long for rows that begin between two lines of a cache. Short ones would become longer
-// by too large a part.
+// Kernels take up to 1.4 times as long for rows that are not aligned to cache lines. For short rows the padding would
+// be too large.
 void Emitter::begin_rows_at_lines(int b, Allocation& a) const {
   constexpr int64_t kLineBytes = 64, kShortestRow = 1024;
   if (a.dims.size() < 2 || a.dims[0].stride || a.dims[1].stride || a.dims[0].fold) return;

@@ -56,13 +56,13 @@ View Emitter::alias_view(int b) {
   }
   View view{id(b), id(alias.of), 0, {}, {}};
   std::vector<Expr> strides(box.size(), Expr(0));
-  std::vector<int> rings(box.size(), -1);  // the dim of the ring that a dim is
+  std::vector<int> rings(box.size(), -1);  // per dim of the view: the dim of the ring buffer
   for (size_t j = 0; j < alias.map.size(); ++j) {
     const Expr map = here(alias.map[j]);
     const int dim = static_cast<int>(j);
     const Expr stride = stride_of(parent, dim);
     const bool ring = is_ring(alias.of, dim);
-    // A ring is seen whole: one of fewer indices would be none to a view of it, and its places other ones.
+    // A ring buffer is seen as a whole: a view with fewer indices would not be a ring, and would have other positions.
     if (!ring) view.offset += (map.substitute(at_first) - min_of(parent, dim)) * stride;
     for (size_t d = 0; d < box.size(); ++d) {
       Substitution at_one = at_zero;

@@ -11,12 +11,12 @@ namespace {
 
 constexpr size_t kNowhere = SIZE_MAX;
 
-// Where the statements of a program name a buffer, or a view of it: by place in the program's block.
+// The places in the program's block where statements name a buffer, or a view of it.
 struct Places {
   std::vector<size_t> reads, writes;
   size_t free = kNowhere;
   bool has_views = false;
-  bool matters = false;  // others' are not written down
+  bool matters = false;  // others are not recorded
 };
 
 bool is_plain(const Copy& copy) {
@@ -33,7 +33,7 @@ class Forwarder {
     for (const Allocation& a : program.locals) local_[static_cast<size_t>(a.buffer)] = &a;
   }
 
-  // The body anew.
+  // Rewrites the body.
   Statement run() {
     const Block* block = program_.body.as<Block>();
     // Most programs have no such copies.
@@ -58,7 +58,7 @@ class Forwarder {
   Places& places(BufferId id) { return places_[static_cast<size_t>(id)]; }
   const Allocation* local(BufferId id) const { return local_[static_cast<size_t>(id)]; }
 
-  // A copy of anything to a whole local.
+  // Whether it copies anything to a whole local.
   bool fills_local(const Statement& s) const {
     const Copy* copy = s.as<Copy>();
     return copy && local(copy->destination.buffer) && is_plain(*copy) && copy->destination.box.empty() &&
@@ -93,7 +93,7 @@ class Forwarder {
     for_each_statement(statements_[at], std::cref(see_statement));
   }
 
-  // A whole local, filled by this copy alone, and read by nothing but copies of it.
+  // Whether it fills a whole local that has no other writer and is read only by copies of it.
   bool may_be_skipped(const Copy& copy) {
     const BufferId id = copy.destination.buffer;
     const Places& of = places(id);
@@ -156,9 +156,9 @@ class Forwarder {
 
   const Program& program_;
   std::vector<Statement> statements_;
-  std::vector<Places> places_;                     // by buffer; views count for what they are views of
+  std::vector<Places> places_;                     // by buffer; views count as their sources
   std::vector<const Allocation*> local_;           // by buffer
-  std::map<size_t, std::vector<BufferId>> later_;  // frees that have moved behind a statement
+  std::map<size_t, std::vector<BufferId>> later_;  // frees that were moved after a statement
 };
 
 }  // namespace

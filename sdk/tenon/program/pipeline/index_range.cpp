@@ -9,7 +9,7 @@ namespace tenon::program {
 
 namespace {
 
-// Periods beyond this are not sought: the bound would be a maximum of as many expressions.
+// Larger periods are not considered: the bound would be a maximum of as many expressions.
 constexpr int64_t kMaxPeriod = 64;
 
 template <class Visit>
@@ -32,8 +32,8 @@ const Window* find(const SymbolWindows& symbols, std::string_view name) {
   return nullptr;
 }
 
-// How often any of the symbols occurs in `e`, a shared subexpression counted once for each of its uses; at most 2 for
-// each.
+// Counts occurrences of the symbols in `e`, a shared subexpression once for each of its uses; at most 2 for each
+// symbol.
 void count(const Expr& e, const SymbolWindows& symbols, std::vector<int>& occurrences, int& budget) {
   if (--budget < 0) return;
   if (e.is_symbol())
@@ -65,7 +65,7 @@ Window divided(const Window& a, const Window& b) {
     if (sign.lower && *sign.lower >= 0) return {p, q};
     return {min(p, q), max(p, q)};
   }
-  // |a floordiv b| is at most |a| for b of either sign.
+  // a floordiv b| is at most |a| for b of either sign.
   const Expr most = max(max(a.first, -a.first), max(a.last, -a.last));
   return {-most - 1, most};
 }
@@ -73,7 +73,7 @@ Window divided(const Window& a, const Window& b) {
 Window remainder(const Window& a, const Window& b) {
   if (a.first == a.last && b.first == b.last) return mod(a.first, b.first);
   if (b.first != b.last) return {min(b.first + 1, Expr(0)), max(b.last - 1, Expr(0))};
-  // Within one period the remainder follows the index.
+  // Within one period the remainder increases with the index.
   const Expr same = equal(floordiv(a.first, b.first), floordiv(a.last, b.first));
   return {select(same, mod(a.first, b.first), min(b.first + 1, Expr(0))),
           select(same, mod(a.last, b.first), max(b.first - 1, Expr(0)))};
@@ -160,7 +160,7 @@ Window structural(const Expr& e, const SymbolWindows& symbols) {
 
 enum class End : uint8_t { first, last };
 
-// One end of structural(e): half of the work where the other is not asked for.
+// One end of structural(e), at half of the cost.
 Expr structural_end(const Expr& e, const SymbolWindows& symbols, End end) {
   if (e.kind() != ExprKind::sum) {
     const Window w = structural(e, symbols);
@@ -179,8 +179,8 @@ Expr structural_end(const Expr& e, const SymbolWindows& symbols, End end) {
 
 namespace {
 
-// Without a list of what has been seen, which costs more than most expressions have nodes; nothing when that takes
-// long.
+// Works without a set of visited nodes, which would cost more than most expressions have nodes; empty when the budget
+// is exceeded.
 std::optional<bool> depends_on_within(const Expr& e, std::string_view symbol, int& budget) {
   if (e.is_constant()) return false;
   if (e.is_symbol()) return e.name() == symbol;
@@ -211,7 +211,8 @@ bool each_occurs_once(const Expr& e, const SymbolWindows& symbols) {
   return budget >= 0 && std::ranges::all_of(occurrences, [](int n) { return n <= 1; });
 }
 
-// Where a symbol occurs more than once, `e` is least and greatest at ends of its window if it never turns in between.
+// Where a symbol occurs more than once, the extreme values of `e` are at the ends of its window if it is monotonic in
+// between.
 struct Extremes {
   Substitution low, high;
   SymbolWindows rest;
@@ -262,7 +263,7 @@ Window substituted(const Window& w, const Substitution& map) {
 
 namespace {
 
-// e as min or max of parts: offsets, positive factors and divisions by positive constants are moved to the parts.
+// e as min or max of parts: offsets, positive factors and divisions by positive constants are distributed to the parts.
 struct Extremum {
   ExprKind kind;
   std::vector<Expr> parts;
@@ -295,8 +296,8 @@ std::optional<Extremum> as_extremum(const Expr& e) {
   }
 }
 
-// The least common multiple of all constants that the symbol is divided by; 0 when it is divided by anything else, or
-// the multiple is beyond kMaxPeriod.
+// The least common multiple of all constant divisors of terms with the symbol; 0 when there is another divisor, or the
+// multiple exceeds kMaxPeriod.
 int64_t period_of(const Expr& e, const std::string& symbol) {
   int64_t period = 1;
   walk(e, [&](const Expr& node) {
@@ -329,7 +330,7 @@ Expr joined_quotients(const Expr& e, const std::string& symbol) {
 
 Expr supremum_of(const Expr& e, const LoopRange& loop) {
   if (!depends_on(e, loop.symbol)) return e;
-  // In iterations i: the symbol is first + i * step.
+  // In terms of the iteration number i: the symbol is first + i * step.
   if (loop.step.is_constant()) {
     const Expr i = Expr::symbol("program.iteration");
     const Expr by_iteration = e.substitute({{loop.symbol, loop.first + loop.step * i}});
@@ -350,7 +351,7 @@ Expr supremum_of(const Expr& e, const LoopRange& loop) {
 
 namespace {
 
-// Pairs of parts grow with the product of nested extrema: beyond so many, bounds of both sides are taken by themselves.
+// The number of pairs of parts grows with the product of nested extrema: above this, each side is bounded separately.
 constexpr int kMaxPairs = 48;
 
 Expr supremum_of_pairs(const Expr& upper, const Expr& lower, const LoopRange& loop, int& budget) {
@@ -381,7 +382,7 @@ Expr supremum_of_difference(const Expr& upper, const Expr& lower, const LoopRang
 
 Slope slope_of(const Expr& e, const std::string& symbol) {
   if (const auto parts = as_extremum(e); parts && depends_on(e, symbol)) {
-    // Limits that do not move are no part of how fast the rest does.
+    // Constant limits do not affect how fast the rest moves.
     Slope slope;
     for (const Expr& part : parts->parts) {
       if (!depends_on(part, symbol)) continue;

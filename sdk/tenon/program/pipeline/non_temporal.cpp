@@ -1,5 +1,5 @@
-// Results of loops that are stored non-temporally, as a pipeline without that word: made in a buffer of the loop, and
-// copied.
+// Rewrites a pipeline with non-temporal results of loops into one without: they are computed in a buffer of the loop,
+// and copied.
 #include <algorithm>
 
 #include <tenon/program/pipeline/pipeline_data_internal.hpp>
@@ -16,7 +16,7 @@ class Rewriting {
 
   Result<PipelineData> run() {
     const size_t stages = data_.stages.size();
-    std::vector<int> owner_of;  // of a stage's loops from now on
+    std::vector<int> owner_of;  // the new owner of a stage's loops
     for (size_t s = 0; s < stages; ++s) owner_of.push_back(static_cast<int>(s));
     for (size_t s = 0; s < stages; ++s) {
       if (!is_non_temporal(data_.stages[s])) continue;
@@ -44,7 +44,7 @@ class Rewriting {
     return {};
   }
 
-  // The stage that owns the loops of `spec` instead, and writes what it has written.
+  // The stage that takes over the loops of `spec` and writes its results.
   StageSpec copying(StageSpec& spec) {
     StageSpec out;
     out.name = spec.name + "_out";

@@ -20,7 +20,7 @@ void move_row(std::byte* to, const std::byte* from, size_t bytes) { std::memcpy(
 #if defined(__x86_64__)
 constexpr size_t kLine = 64;
 
-// Moves what is before the first whole line of the destination, and what is after the last one. Returns the lines
+// Copies the bytes before the first whole line of the destination, and those after the last one. Returns the lines in
 // between.
 struct Lines {
   std::byte* to;
@@ -55,7 +55,7 @@ MoveRow widest() {
 MoveRow widest() { return move_row; }
 #endif
 
-// f(address in `to`, address in `from`) for each index of the dims from `first` on, of the box that both have.
+// f(address in `to`, address in `from`) for each index of the dims from `first` on, in the intersection of both boxes.
 template <class F>
 void for_each_row(const BufferView& to, const BufferView& from, size_t first, const F& f) {
   std::array<int64_t, kMaxRank> index;
@@ -83,7 +83,7 @@ void copy_box(const BufferView& to, const BufferView& from, MoveRow widest_row) 
     return;
   }
   const size_t bytes = element * static_cast<size_t>(to.dims[0].extent);
-  if (to.dims.size() == 2 && to.dims[1].fold <= 0 && from.dims[1].fold <= 0) {  // what there is most of
+  if (to.dims.size() == 2 && to.dims[1].fold <= 0 && from.dims[1].fold <= 0) {  // the most frequent case
     for (int64_t y = 0; y < to.dims[1].extent; ++y)
       widest_row(to.base + y * to.dims[1].stride, from.base + y * from.dims[1].stride, bytes);
     return;
@@ -91,7 +91,7 @@ void copy_box(const BufferView& to, const BufferView& from, MoveRow widest_row) 
   for_each_row(to, from, 1, [&](std::byte* t, const std::byte* f) { widest_row(t, f, bytes); });
 }
 
-// Operands: what is copied, then as many results.
+// Operands: the sources, then as many results.
 Result<void> copy_boxes(CallContext& c) {
   const MoveRow row = detail::non_temporal_row();
   const size_t results = c.operands.size() / 2;
@@ -106,7 +106,7 @@ MoveRow detail::non_temporal_row() {
   return row;
 }
 
-// Whoever is told afterwards must find such stores done. It takes 0.1 us where there are any.
+// A thread that is notified afterwards must see such stores completed. It takes 0.1 us where there are any.
 void detail::end_of_lines() {
 #if defined(__x86_64__)
   _mm_sfence();

@@ -1,4 +1,4 @@
-// Which stages are needed and in which order, and what copies repeat.
+// Determines which stages are needed, their order, and along which indices copies repeat.
 #include <algorithm>
 
 #include <tenon/program/pipeline/plan_internal.hpp>
@@ -104,7 +104,7 @@ Expr is_same_along(const Expr& e, const std::string& index) {
   return select(e.operands()[0], is_same_along(e.operands()[1], index), is_same_along(e.operands()[2], index));
 }
 
-// Conditions are asked outside of the stage, where it has no indices.
+// Conditions are evaluated outside of the stage, where its indices are not defined.
 bool mentions_any(const Expr& e, const std::vector<std::string>& indices) {
   return std::ranges::any_of(indices, [&](const std::string& i) { return depends_on(e, i); });
 }

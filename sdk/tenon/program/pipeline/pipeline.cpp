@@ -169,7 +169,7 @@ std::vector<Expr> points(const Windows& map) {
   return out;
 }
 
-// The windows of the map within `keep`.
+// The windows of the map, restricted to `keep`.
 Windows kept(const Windows& map, const Windows& keep) {
   Windows out = map;
   for (size_t d = 0; d < std::min(map.size(), keep.size()); ++d)

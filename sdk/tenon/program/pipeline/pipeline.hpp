@@ -98,7 +98,7 @@ class TENON_API BufferRef {
   BufferRef& align(int dim, int64_t alignment);
   // Bytes from an index to the next. For an input or output, a condition on the caller (a run checks it).
   BufferRef& stride(int dim, const Expr& bytes);
-  // For an output: it is the caller's ring buffer of so many places, and no other buffer may share its memory.
+  // For an output: it is the caller's ring buffer with this many places, and no other buffer may share its memory.
   BufferRef& fold(int dim, const Expr& places);
   // States the bounds in the dim. For inputs and outputs, a condition on the caller that a run checks.
   BufferRef& has_bounds(int dim, const Window& window);

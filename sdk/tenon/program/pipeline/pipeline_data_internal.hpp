@@ -1,4 +1,4 @@
-// Inside of the room: what a Pipeline holds, as its author stated it.
+// Inside the room: the contents of a Pipeline, as stated by its author.
 #pragma once
 #include <map>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tenon::program {
 
-// A loop of a stage, named by the index it goes over; stage -1: outside of all loops.
+// A loop of a stage, named by the index over which it iterates; stage -1: outside of all loops.
 struct LoopName {
   int stage = -1;
   std::string index;
@@ -39,11 +39,11 @@ struct WriteSpec {
   std::vector<std::string> indices;
 };
 
-// A part of a copy: read `read` of the stage gives the elements of the destination that lie in `part`.
+// A part of a copy: read `read` of the stage gives the elements of the destination in `part`.
 struct CopyPart {
   std::vector<Expr> map;       // per dim of the source
-  Windows keep;                // per dim of the source: nothing of it is read outside. Empty: no limit
-  std::optional<Window> part;  // of dim part_dim of the destination; none: all of it
+  Windows keep;                // per dim of the source: reads are restricted to it. Empty: no limit
+  std::optional<Window> part;  // of dim part_dim of the destination; none: all of the dim
   int part_dim = 0;
 };
 
@@ -56,11 +56,11 @@ struct StageSpec {
   std::vector<std::pair<int, int>> in_place;  // (read, write)
   std::vector<LoopOver> loops;                // innermost first
   std::optional<LoopName> compute_at;
-  bool writes_non_temporal = false;  // nothing is fetched of what it writes
-  // Of a copy.
-  std::vector<CopyPart> parts;     // one per read, less the padding's
+  bool writes_non_temporal = false;  // its results are not prefetched
+  // For a copy.
+  std::vector<CopyPart> parts;     // one per read, except the padding's
   std::vector<std::byte> padding;  // an element, or empty
-  int padding_read = -1;           // the read that pads
+  int padding_read = -1;           // the read that provides the padding
 
   bool is_copy() const { return !kernel; }
   bool has_padding() const { return !padding.empty() || padding_read >= 0; }
@@ -71,19 +71,19 @@ struct PipelineData {
   std::vector<BufferSpec> buffers;
   std::vector<StageSpec> stages;
   std::vector<std::string> scalars;
-  std::vector<Error> errors;  // of the author's calls; the first is what build() returns
+  std::vector<Error> errors;  // of the author's calls; build() returns the first
 
   static PipelineData& of(const Pipeline& pipeline) { return *pipeline.data_; }
   static int id(const BufferRef& buffer) { return buffer.id_; }
   BufferSpec& of(const BufferRef& buffer) { return buffers[static_cast<size_t>(buffer.id_)]; }
-  // Keeps the error.
+  // Records the error.
   template <class... Parts>
   void refuse(const Parts&... parts) {
     errors.push_back(error(Code::invalid_argument, parts...));
   }
 };
 
-// Loops with non_temporal as stages and buffers of their own.
+// Replaces loops with non_temporal by stages and buffers of their own.
 Result<PipelineData> with_non_temporal_results(const PipelineData& data);
 
 Result<Program> build_program(const PipelineData& pipeline, const std::vector<int>& inputs,

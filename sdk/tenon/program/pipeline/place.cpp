@@ -34,7 +34,7 @@ class Placer {
     return {};
   }
 
-  // The loops that everyone who reads the results is in.
+  // The loops that contain all readers of the results.
   Path shared_by_readers(int s) const {
     std::optional<Path> shared;
     for (const WriteSpec& write : plan_.spec(s).writes) {
@@ -59,8 +59,8 @@ class Placer {
     return shared;
   }
 
-  // How many loops of the path there are down to the named one. A loop that is not there, since it was dropped or the
-  // schedule has none, has one iteration, as it were.
+  // The depth of the named loop in the path. A loop that does not exist, since it was dropped or the schedule has none,
+  // counts as one iteration.
   Result<size_t> depth_of(const LoopName& name, const Path& path) const {
     const Path body = plan_.stage(name.stage).body();
     const std::vector<LoopOver>& stated = plan_.spec(name.stage).loops;
@@ -73,7 +73,7 @@ class Placer {
                  "' is not around all readers");
   }
 
-  // Nothing is computed once more for each iteration of a loop that does not move it.
+  // Moves the stage out of loops that do not move it, so that nothing is recomputed in each of their iterations.
   void leave_needless_loops(StagePlan& stage) {
     size_t depth = 0;
     const auto moves = [&](int loop) {
@@ -88,7 +88,7 @@ class Placer {
     stage.location.resize(depth);
   }
 
-  // Of a loop over bands: the loops within that go over the same index of the same stage, strip by strip.
+  // For a loop over bands: the inner loops that iterate over the same index of the same stage, strip by strip.
   Path strips_of(const Path& path, size_t depth) const {
     const LoopPlan& band = plan_.loop(path[depth]);
     Path strips;
@@ -143,7 +143,7 @@ int calls_in(const Plan& plan, int loop) {
   return calls;
 }
 
-// A serial loop around one call does what the call does by itself.
+// Drops serial loops around a single call, which does the same on its own.
 bool drop_loops(Plan& plan) {
   bool dropped = false;
   for (int l = 0; l < static_cast<int>(plan.loops.size()); ++l) {

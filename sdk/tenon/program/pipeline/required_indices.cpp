@@ -4,7 +4,7 @@ namespace tenon::program {
 
 namespace {
 
-// Reading "all of a buffer" asks for no more of it than others do.
+// A read of "all of a buffer" requires no more of it than other reads do.
 bool mentions_bounds_of(const Window& w, const BufferSpec& spec) {
   for (int d = 0; d < spec.rank; ++d)
     for (const Expr& e : {min_of(spec.name, d), extent_of(spec.name, d)})
@@ -16,7 +16,7 @@ bool mentions_bounds_of(const Window& w, const BufferSpec& spec) {
 
 RequiredIndices::RequiredIndices(Plan& plan) : plan_(plan), spoken_of_(plan.buffers.size()) { find_spoken_of(); }
 
-// Most pipelines speak of the bounds of no buffer, or of few.
+// Most pipelines refer to the bounds of no or few buffers.
 void RequiredIndices::find_spoken_of() {
   for (const StageSpec& spec : plan_.data.stages) {
     for (const ReadSpec& read : spec.reads) speaks(read.windows);
@@ -76,7 +76,7 @@ void RequiredIndices::require_of_buffer(int buffer, const Path& location, std::v
   const BufferSpec& spec = plan_.buffer_spec(buffer);
   const auto add = [&](size_t d, const Window& w) { box[d] = box[d] ? united(*box[d], w) : w; };
   if (b.role == Role::output) {
-    // All that the caller has room for; a run checks that nobody reads more.
+    // Everything for which the caller has memory; a run checks that nobody reads more.
     for (int d = 0; d < spec.rank; ++d) add(static_cast<size_t>(d), whole_box(plan_, buffer)[static_cast<size_t>(d)]);
     return;
   }
@@ -87,7 +87,7 @@ void RequiredIndices::require_of_buffer(int buffer, const Path& location, std::v
   }
 }
 
-// Boxes were found before the bounds that they speak of were.
+// Boxes were computed before the bounds to which they refer.
 void RequiredIndices::insert_known_bounds() {
   for (const int s : plan_.order)
     for (Window& w : plan_.stage(s).required) w = with_known_bounds(plan_, w);
@@ -103,7 +103,7 @@ Window RequiredIndices::aligned(int64_t to, const Window& w) const {
   return {to * floordiv(w.first, to), to * floordiv(w.last, to) + (to - 1)};
 }
 
-// Whether it is all of a declared buffer whose bounds are so aligned.
+// Whether it is all of a declared buffer whose bounds have this alignment.
 bool RequiredIndices::is_aligned(int64_t to, const Window& w) const {
   for (const int b : plan_.outputs) {
     const BufferSpec& spec = plan_.buffer_spec(b);
@@ -114,7 +114,7 @@ bool RequiredIndices::is_aligned(int64_t to, const Window& w) const {
   return false;
 }
 
-// Bounds of buffers that the caller does not give: all that is computed of them.
+// Bounds of buffers that the caller does not provide: everything that is computed of them.
 void RequiredIndices::resolve_bounds(int s) {
   for (const WriteSpec& write : plan_.spec(s).writes) {
     if (plan_.is_declared(write.buffer) || !spoken_of_[static_cast<size_t>(write.buffer)]) continue;

@@ -1,4 +1,4 @@
-// Inside of the room: which indices of a stage's results its readers need, in the loops that it is computed in.
+// Inside the room: the indices of a stage's results that its readers need, in the loops in which it is computed.
 #pragma once
 #include <optional>
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace tenon::program {
 
-// Of a plan whose stages are placed from the last to the first: when one is asked about, all readers are placed.
+// For a plan whose stages are placed from the last to the first: when a stage is queried, all its readers are placed.
 class RequiredIndices {
  public:
   explicit RequiredIndices(Plan& plan);
 
-  // Sets StagePlan::required of a stage whose location is known, and the bounds of what it writes where expressions of
-  // the author speak of them. Fails where nothing says what is needed.
+  // Sets StagePlan::required of a stage whose location is known, and the bounds of its results where expressions of the
+  // author refer to them. Fails where nothing determines what is needed.
   Result<void> find(int s);
-  // Boxes were found before the bounds that they speak of were.
+  // Substitutes bounds in boxes that were computed before the bounds were known.
   void insert_known_bounds();
 
  private:
@@ -28,7 +28,7 @@ class RequiredIndices {
   void resolve_bounds(int s);
 
   Plan& plan_;
-  std::vector<bool> spoken_of_;  // by buffer: some expression of the author has its bounds
+  std::vector<bool> spoken_of_;  // by buffer: some expression of the author refers to its bounds
 };
 
 }  // namespace tenon::program

@@ -36,7 +36,7 @@ std::vector<Window> computed_box(const Plan& plan, int s, size_t depth, Iteratio
     const bool own_loop = depth > stage.location.size() && std::ranges::any_of(stage.own, [&](int l) {
                             return plan.loop(l).index == slide.index && static_cast<size_t>(plan.loop(l).depth) < depth;
                           });
-    if (own_loop) continue;  // the own loop begins there
+    if (own_loop) continue;  // its own loop begins there
     if (iteration == Iteration::any)
       w.first = first_in_any(loop, slide);
     else

@@ -1,15 +1,15 @@
-// What each iteration computes, and what is kept for later ones.
+// Inside the room: what each iteration computes, and what is kept for later ones.
 //
 // Terms, for a stage in a loop over y with step s, and an index of it that moves with y:
-//   U(p)   the last index required while the loop has covered everything up to p; never falls as p grows
-//   need   the first index that readers still read in this iteration; readers read no more than they compute themselves
-// An iteration computes max(need, U(y - 1) + 1) .. U(y + s - 1), the first one need .. U. What readers read below
-// U(y - 1) + 1 was computed by earlier iterations: the buffer carries a window, of at most U(y + s - 1) - need + 1
-// indices.
+//   U(p)   the last index required after the loop has covered everything up to p; non-decreasing in p
+//   need   the first index that readers still read in this iteration, each only for what it computes itself
+// An iteration computes max(need, U(y - 1) + 1) .. U(y + s - 1), the first one need .. U. Indices below U(y - 1) + 1
+// that readers read were computed by earlier iterations: the buffer carries a window, of at most U(y + s - 1) - need +
+// 1 indices.
 //
-// In the first iteration windows of windows are larger than ever after: warm-up iterations before the loop's begin,
-// which compute only what windows lack, keep them small. windows.cpp has slides, windows_extents.cpp how much is kept
-// and the warm-up, windows_memory.cpp where.
+// In the first iteration windows of windows would be larger than ever after. Warm-up iterations before the loop's
+// beginning, which compute only what windows lack, keep them small. windows.cpp computes slides, windows_extents.cpp
+// the extents of windows and the warm-up, windows_memory.cpp their memory.
 #pragma once
 #include <map>
 #include <optional>
@@ -20,10 +20,10 @@
 
 namespace tenon::program::detail {
 
-// What a loop's symbols are worth, for the loop as it is planned so far.
+// The values of a loop's symbols, for the loop as planned so far.
 struct LoopTerms {
   LoopRange range;
-  Substitution by_index;  // the symbols that stand for bounds in an iteration, by its index alone
+  Substitution by_index;  // the symbols of an iteration's bounds, as functions of its index alone
   Substitution at_start;
   explicit LoopTerms(const LoopPlan& loop)
       : range{loop.symbol, loop.begin(), loop.range.last, loop.step},
@@ -40,31 +40,31 @@ class WindowPlanner {
   void run();
 
  private:
-  // Memory of a buffer is outside of loops that only one of it and of what lies in it is computed in.
+  // The memory of a buffer is outside of loops in which only one of it and the buffers in its memory is computed.
   void keep_for_aliases(int b);
 
-  // Slides of readers are known when those of a producer are sought, so that what is found holds until all are sought
-  // anew.
+  // Slides of readers are known before those of their producers are computed; the results are valid until slides are
+  // computed anew.
   void slide_all();
 
   // --- what an iteration computes ---
 
   void slide(int s, int l);
 
-  // The one index that moves with the loop, and with no loop further in; -1 if there is none. An index that follows a
-  // loop further in moves with this one where the range of that loop does.
+  // The one index that moves with the loop and with no inner loop; -1 if there is none. An index that follows an inner
+  // loop moves with this one where the range of the inner loop does.
   int moved_index(const StagePlan& stage, int l) const;
-  // A loop within goes over the same index of the same stage: nothing is handed on from band to band.
+  // Whether an inner loop iterates over the same index of the same stage: bands pass nothing to one another.
   bool is_band(int l) const;
   bool is_monotone(const Window& required, const LoopPlan& loop) const;
 
-  // Whether memory of all results is the same in all iterations of the loop.
+  // Whether all results have the same memory in all iterations of the loop.
   bool may_carry(int s, int l) const;
 
-  // Memory is inside of so many loops, by the author's word.
+  // The number of loops inside of which the author has placed the memory.
   size_t store_depth(int buffer) const;
 
-  // The first index of the stage that anyone reads in an iteration.
+  // The first index of the stage that any reader reads in an iteration.
   std::optional<Expr> need(int s, int index, int l, Iteration iteration) const;
   std::optional<Expr> need_of_buffer(int buffer, size_t d, int l, Iteration iteration) const;
   std::optional<Expr> find_need(int buffer, size_t d, int l, Iteration iteration) const;
@@ -77,7 +77,7 @@ class WindowPlanner {
   int moved_dim(int b, int l) const;
   const Expr& last_of(int b, int dim) const;
 
-  // Indices kept in any iteration but the first, and in the first, with `ahead` more iterations under way.
+  // Indices kept in any iteration but the first, and in the first, with `ahead` more iterations in flight.
   Expr window_extent(int b, int dim, int l, const Expr& ahead) const;
   Expr initial_extent(int b, int dim, int l, const Expr& ahead) const;
 
@@ -86,28 +86,29 @@ class WindowPlanner {
   bool needs_memory(int b) const;
   void store(int b);
 
-  // Iterations that may write the same elements of memory that they share take turns.
+  // Serialises iterations that may write the same elements of memory that they share.
   void make_serial_if_shared(int b, int l);
 
-  // Loops within the one whose workers have slots of the buffer: their workers would take other slots, where that loop
-  // has but one iteration.
+  // Makes loops inside of the one whose workers have slots of the buffer serial: their workers would use other slots in
+  // an execution in which the outer loop has only one iteration.
   void make_serial_within(int b, size_t level);
 
   // Whether no two iterations require the same index.
   bool is_disjoint(const Window& required, const LoopPlan& loop) const;
   bool is_carried(int b, int l) const;
 
-  // A ring where all who see the buffer take one, else a window in one piece; else all indices are kept.
+  // A ring buffer where all kernels that access the buffer accept one, else a contiguous window; else all indices are
+  // kept.
   void keep_window(int b, int l, Storage& storage) const;
 
   static Substitution next_of(const LoopPlan& loop) { return {{loop.symbol, loop.index_symbol() + loop.step}}; }
 
   std::optional<LinearWindow> linear_window(int b, int dim, int l) const;
 
-  // Whether other stages write into the memory of the buffer.
+  // Whether other stages write to the memory of the buffer.
   bool holds_sources(int b) const;
 
-  // A view of a ring sees it where each index of the view is the index of the ring.
+  // Whether a view of the buffer allows a ring: each index of the view must be the index of the ring.
   bool may_be_ring(int b, int dim) const;
   Expr ring_places(int b, int dim, int l) const;
 
@@ -117,10 +118,10 @@ class WindowPlanner {
         Expr(1));
   }
 
-  // The most places that the box takes in any iteration of the loops around.
+  // The most places that the box takes in any iteration of the enclosing loops.
   Expr most_places(int b, size_t d, size_t level) const;
 
-  // The innermost loop of which an iteration but the first begins elsewhere in the dim.
+  // The innermost loop in which an iteration other than the first begins at another index of the dim.
   int sliding_loop(int b, size_t d, size_t level) const;
 
   // `at_first`: a loop that is in its first iteration.
@@ -129,7 +130,7 @@ class WindowPlanner {
     return over_loops(Window(0, places - 1), path, level);
   }
 
-  // One for each worker that is in an iteration of its own.
+  // One for each worker that executes an iteration of its own.
   Expr slots(const Path& path, size_t level) const;
 
   const LoopTerms& terms(int l) const { return terms_.try_emplace(l, plan_.loop(l)).first->second; }

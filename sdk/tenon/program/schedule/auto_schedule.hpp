@@ -90,8 +90,8 @@ struct CostModel {
   double seconds_per_call = 5e-9;
   double seconds_per_element = 0.3e-9;
   double seconds_per_window = 1e-9;  // additional, for a call whose results are in a ring buffer
-  // While an iteration works in the smallest memory, the machine prefetches so many bytes of the next one's reads from
-  // the largest memory; less of longer pieces, and nothing from a sixth more on.
+  // While an iteration works in the smallest memory, the machine prefetches this many bytes of the next one's reads
+  // from the largest memory; less of longer pieces, and nothing from a sixth more on.
   double ahead_bytes = 0;
   double ahead_part = 1;  // of their transfer time that overlaps with the work
   // Factor on the transfer time from and to the largest memory for stages that run strip by strip, where the first one
@@ -112,7 +112,7 @@ struct CostModel {
   // Threads that a run will have: loops over a group's bands have as many workers. 1: loops are serial. Below 1: an
   // error.
   int64_t workers = 1;
-  // The largest memory gives all workers together so many times what it gives one; of_machine() measures it for two.
+  // The bandwidth of the largest memory for all workers together, relative to one; of_machine() measures it for two.
   double workers_of_largest = 2;
   // What starting the workers costs their caller, if they sleep; it is less while they look for work (of_machine()).
   double seconds_to_share = 10e-6;

@@ -15,7 +15,8 @@ Bands Scheduler::bands_of(size_t first, size_t last, const Strips& strips) const
   for (size_t at = first; at <= last; ++at) {
     const StageNumbers& n = numbers_.stages[at];
     if (index_of(dim, at) == n.indices.end()) return {};
-    // Within bands windows are rings, and what a kernel without rings sees keeps all of its indices.
+    // In bands, windows are ring buffers, and a buffer accessed by a kernel without support for them keeps all of its
+    // indices.
     const auto in_one_piece = [&](const WriteSpec& write) { return !takes_rings(plan_, write.buffer); };
     if (at < last && !strips.loops.empty() && share_of(numbers_, strips, at).kept &&
         std::ranges::any_of(plan_.spec(plan_.order[at]).writes, in_one_piece))
@@ -43,7 +44,7 @@ Bands Scheduler::stated_bands(const StageSpec& spec, size_t at) const {
 PredictedCost Scheduler::shared(PredictedCost cost, size_t first, size_t last, const Bands& bands) const {
   if (bands.dim < 0) return cost;
   const double extent = index_of(bands.dim, last)->extent, borders = std::ceil(extent / bands.indices) - 1;
-  // Of each stage, what its readers see of the other band, and what these see of theirs.
+  // The indices beyond the border that readers need, accumulated from the last stage backwards.
   double seen = 0;
   for (size_t at = last; at-- > first;) {
     const Index index = index_of(bands.dim, at);

@@ -1,4 +1,4 @@
-// Boxes of stages and buffers, as expressions over the loops around.
+// Boxes of stages and buffers, as expressions over the enclosing loops.
 #include <tenon/program/pipeline/plan_internal.hpp>
 
 namespace tenon::program {
@@ -35,7 +35,7 @@ std::vector<Window> index_box(const Plan& plan, int s, size_t depth) {
 
 namespace {
 
-// The indices of the stage as the read sees them.
+// The indices of the stage from the perspective of the read.
 SymbolWindows windows_of_indices(const Plan& plan, const Use& use, const std::vector<Window>& indices) {
   const StageSpec& spec = plan.spec(use.stage);
   const StagePlan& stage = plan.stage(use.stage);
@@ -67,7 +67,7 @@ Expr first_read(const Plan& plan, const Use& use, const std::vector<Window>& ind
 }
 
 Window with_known_bounds(const Plan& plan, Window w) {
-  // Bounds may be given by other bounds; a chain of them ends.
+  // Bounds may be defined by other bounds; such a chain is finite.
   for (size_t i = 0; i < plan.buffers.size(); ++i) {
     const Window next = substituted(w, plan.known_bounds);
     if (next == w) break;

@@ -10,12 +10,12 @@ namespace tenon::program {
 namespace {
 
 constexpr double kMainMemoryBytesPerSecond = 9e9;
-// Of a target whose generated code fetches ahead what it reads from the largest memory.
+// For a target whose generated code prefetches its reads from the largest memory.
 constexpr double kFetchedPart = 0.75;
 
 }  // namespace
 
-// Of copying, read plus written, as measured on servers of 2019 to 2023 (docs/performance.md).
+// Bandwidths of copying, bytes read plus written, as measured on servers of 2019 to 2023 (docs/performance.md).
 CostModel CostModel::host() {
   return {{{"L1", 32 << 10, 190e9, 2e-9},
            {"L2", 1 << 20, 73e9, 6e-9},

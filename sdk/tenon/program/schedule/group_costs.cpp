@@ -1,4 +1,4 @@
-// What calls, moved bytes and hints of a group cost together.
+// The total cost of a group: calls, moved bytes and prefetches.
 #include <tenon/program/schedule/group_costs_internal.hpp>
 
 #include <algorithm>
@@ -10,30 +10,30 @@ namespace tenon::program::detail {
 
 namespace {
 
-// Hints before a call are free up to so many bytes. Of twice as many so much less is hidden, since the processor waits
-// until those before have been sent for; less so where the next iteration's bytes follow on, which it fetches ahead by
-// itself, too. Fitted to schedules of 83 pipelines on a Zen 4, whose L1 waits for 24 lines at a time
-// (docs/performance/lessons/schedules.md, What hints cost).
+// Prefetches before a call are free up to this many bytes. With twice as many, this much less is hidden, since the
+// processor waits until earlier ones have been issued; less is lost where the next iteration's bytes are contiguous,
+// since the hardware then prefetches as well. Fitted to schedules of 83 pipelines on a Zen 4, whose L1 allows 24
+// outstanding lines (docs/performance/lessons/schedules.md, What hints cost).
 constexpr double kFreePortion = 1280, kLostOfPieces = 0.6, kLostOfRows = 0.3;
-// Nothing is hidden of so many portions: 2 to the power 1 / kLost, or more.
+// Nothing is hidden beyond this many portions: 2 to the power 1 / kLost, or more.
 constexpr double kNoneOfPieces = 3.18, kNoneOfRows = 10.1;
-// From here to kBeside fitted to 5,054 measured schedules of 36 drawn pipelines (What hints cost). Of what ends
-// that are apart take more, so much is hidden of pieces that the machine fetches ahead by itself.
+// From here to kBeside fitted to 5,054 measured schedules of 36 drawn pipelines (What hints cost). The part of the
+// additional time of ends that are apart that is hidden for pieces that the hardware prefetches.
 constexpr double kApartHidden = 0.45;
-// Of what is fetched for the next iteration, so much lies beside what this one works on.
+// The part of what is prefetched for the next iteration that adds to this iteration's working set.
 constexpr double kBeside = 0.9;
-// A result is used again by the next call: of what an iteration's calls fetch, two have their part between both.
+// Between two calls a result is reused: of the prefetches of an iteration, two calls have their portions in between.
 constexpr double kCallsBetween = 2;
-// Of the hints before a call, by themselves: chains whose ends L2 holds, where nobody waits for what is
-// hinted, take .2 to 4 ns more for each call (docs/performance/lessons/schedules.md, What hints cost).
+// Cost of the prefetch instructions before a call: chains whose ends are in L2, where nobody waits for the prefetched
+// data, take .2 to 4 ns more per call (docs/performance/lessons/schedules.md, What hints cost).
 constexpr double kSecondsOfHints = 3e-9;
-// Of the wait for the first bytes of a piece: other pieces are on their way meanwhile.
+// The part of the latency of a piece's first bytes that counts: other pieces are in flight meanwhile.
 constexpr double kWaited = 0.25;
-// Of what goes on beside loads from the smallest memory, or of these, if that is less: so much does not.
+// The part that does not overlap, of the shorter of loads from the smallest memory and what runs beside them.
 constexpr double kNotBeside = 0.2;
 
-// What hints save of a way, whose ends are apart, and of the work beside it: it takes so many times as long, and `part`
-// of it is hidden, but no more than the work takes and what being apart costs.
+// The time that prefetching saves of a transfer with ends apart, and of the work beside it: the transfer takes `times`
+// as long, and `part` of it is hidden, at most the time of the work plus the cost of being apart.
 double saved_by_hints(double part, double times, double way, double apart, double work) {
   return way - times * way + std::min(part * (times * way + apart), apart + work);
 }
@@ -88,7 +88,7 @@ void GroupCost::make_inside(const Inside& results) {
 double GroupCost::part_hinted(const MemoryCosts& memories, double bytes, double calls) const {
   if (!may_fetch_ || (piece_bytes_ > 0 && resamples_)) return 0;
   const double portions = bytes / (calls * kFreePortion);
-  // Most strips that are looked at are far too long: no logarithm for these.
+  // Most strips examined are far too long: avoids the logarithm for them.
   if (portions >= (piece_bytes_ > 0 ? kNoneOfPieces : kNoneOfRows)) return 0;
   const double lost = portions > 1 ? (piece_bytes_ > 0 ? kLostOfPieces : kLostOfRows) * std::log2(portions) : 0;
   return std::max(1 - lost, 0.0) * memories.part_held_beside(windows_ + largest_, bytes / full_iterations_);
@@ -102,19 +102,19 @@ double GroupCost::again_seconds(const MemoryCosts& memories, double bytes) const
 }
 
 struct GroupCost::Ways {
-  double bytes = 0, way = 0;   // read and written outside, and its seconds
+  double bytes = 0, way = 0;   // read and written outside, and the seconds for it
   double far = 0, nearby = 0;  // the parts in the largest memory, and in the one before it
-  double apart = 0;            // seconds more, of strips
+  double apart = 0;            // additional seconds, of strips
   double hidden = 0;           // ... less, without hints
   double inside = 0, between_uses = 0;
-  double lost = 0;  // within, since what passes pushes out places of what is handed on
+  double lost = 0;  // inside, since streaming data evicts results that are passed on
   double waited = 0, waited_hinted = 0, loaded = 0;
 
   double plain_seconds() const { return way + inside + far * (apart - hidden) + waited + loaded; }
 };
 
-// Results that no window is kept of lie where the iteration before had its own, which may have been pushed out since.
-// Where half of the smallest memory is taken to be sure, that leaves room for what passes.
+// Results without a window are stored where the previous iteration had its own, which may have been evicted since.
+// Where half of the smallest memory is assumed to be certain, that leaves room for what streams by.
 double GroupCost::pushed_out_seconds(const MemoryCosts& memories, double passed) const {
   const double held = windows_ + largest_;
   if (iterations_ <= 1 || largest_ <= 0 || !memories.smallest_is_measured() || memories.is_in_smallest(held + passed))
@@ -143,15 +143,16 @@ double GroupCost::fetching_seconds(const CostModel& model, const MemoryCosts& me
       w.nearby * saved_by_hints(model.fetched_part_nearby, model.fetched_way_nearby, w.way, 0, w.inside);
   const double most = std::max(far + nearby, 0.0);
   if (w.plain_seconds() - w.waited - most >= bound) return w.plain_seconds();
-  // Along rows hints are for all that the next iteration reads, whether or not the row before has read it.
+  // Along rows all reads of the next iteration are prefetched, whether or not the previous row has read them.
   const double saved = most * part_hinted(memories, w.bytes + again_around_, full_iterations_ * stages_);
   if (saved <= 0) return w.plain_seconds();
   const double pushed_out = inside_seconds(memories, w, kBeside * w.bytes / full_iterations_) - w.inside;
   return w.plain_seconds() - std::max(saved - w.far * w.hidden - pushed_out, 0.0) - w.waited + w.waited_hinted;
 }
 
-// The results go to the largest memory, however small they are, and leave the others to what is read. Lines that pieces
-// share go there whole, but are read before that: hints are for what the stages read. Down columns both pieces do that.
+// The results go to the largest memory, however small they are, and leave the other memories to reads. Lines that
+// pieces share are written as a whole, but read before that: prefetches are for what the stages read. Down columns this
+// applies to both pieces.
 double GroupCost::non_temporal_seconds(const CostModel& model, const MemoryCosts& memories, const Ways& w,
                                        double bound) const {
   const double results = w.bytes - outside_;
@@ -186,7 +187,7 @@ double GroupCost::dispatch_seconds(const CostModel& model) const {
          rows_ * model.seconds_per_row + (goes_along_rows_ && turns_ > 0 ? pieces_ * model.seconds_per_piece : 0);
 }
 
-// Hints hide no more than the way, and what passes only adds to what is inside.
+// Prefetching hides at most the transfer, and streaming data only adds to the inside cost.
 double GroupCost::at_least(const CostModel& model, const MemoryCosts& memories) const {
   return dispatch_seconds(model) + inside_seconds(memories, {.between_uses = windows_ + largest_}, 0) +
          loaded_ * memories.fastest_seconds_per_byte();
@@ -198,7 +199,7 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   Ways w{.bytes = outside_ + results.bytes};
   w.way = w.bytes * memories.seconds_per_byte(w.bytes);
   w.far = memories.part_in_largest(w.bytes);
-  // Beside windows, whose rows are loaded again and again, such hints hide nothing.
+  // With windows, whose rows are loaded repeatedly, such prefetches hide nothing.
   if (turns_ == 0 && model.fetched_part_nearby > 0) w.nearby = memories.part_nearby(w.bytes);
   w.apart = iterations_ > 1 ? (model.apart - 1) * w.way : 0;
   w.between_uses = w.bytes / std::max(turns_, 1.0) + windows_ + largest_;
@@ -207,8 +208,8 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
   if (turns_ == 0 && memories.is_in_smallest(largest_))
     w.hidden = part_ahead(outside_ / full_iterations_, model.ahead_bytes) *
                (kApartHidden * w.apart + model.ahead_part * std::min(w.way, w.inside));
-  // Where loads from the smallest memory take longer than what moves through windows, the machine has that time to
-  // fetch the next whole rows by itself.
+  // Where loads from the smallest memory take longer than the transfers through windows, the hardware has that time to
+  // prefetch the next whole rows.
   if (turns_ > 0 && piece_bytes_ == 0 && !goes_along_rows_)
     w.hidden =
         (1 - kNotBeside) * std::min(w.way, std::max(least_seconds_ - moved_seconds(memories, w.between_uses), 0.0));

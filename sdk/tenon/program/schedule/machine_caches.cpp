@@ -1,4 +1,4 @@
-// How large the caches of this machine are, as its system says.
+// The cache sizes of this machine, as the system reports them.
 #include <unistd.h>
 
 #include <charconv>
@@ -19,7 +19,7 @@ std::string first_word(const fs::path& file) {
   return word;
 }
 
-// "32768K"; 0: it is no such number.
+// "32768K"; 0: not such a number.
 size_t bytes_of(std::string_view text) {
   size_t kilobytes = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), kilobytes);
@@ -50,7 +50,8 @@ CacheBytes cache_bytes_of_machine() {
     const long bytes = sysconf(kNames[level]);
     stated[level] = bytes > 0 ? static_cast<size_t>(bytes) : static_cast<size_t>(usual.memories[level].bytes);
   }
-  // The C library works the last-level cache out of numbers of threads, which virtual machines state as they like.
+  // The C library derives the size of the last-level cache from numbers of threads, which virtual machines state
+  // arbitrarily.
   return cache_bytes_in("/sys/devices/system/cpu/cpu0/cache", stated);
 }
 

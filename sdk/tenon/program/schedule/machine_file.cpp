@@ -1,4 +1,4 @@
-// What was timed of a machine, kept in a file, so that every process schedules alike.
+// Timings of a machine, kept in a file, so that every process computes the same schedules.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::string_view kMachineMagic = "tenon-machine 10";
 constexpr std::string_view kMeasurement = "measurement\t";
-// Of what others only make slower, that part of the values is better than what counts.
+// For quantities that others only make slower, this part of the values is better than the one that counts.
 constexpr double kBetter = 0.25;
-// With so many times as many tried as are wanted, the quietest ones count, whatever they are.
+// After this many times as many attempts as are wanted, the quietest ones count, however disturbed.
 constexpr int kMostTried = 2;
 
 double disturbed(const Readings& readings) {
@@ -27,7 +27,8 @@ double disturbed(const Readings& readings) {
   return found == readings.end() ? 1 : found->second;
 }
 
-// What distinguishes processors, of what the system says of the first one. Others of its lines change all the time.
+// The properties that distinguish processors, from the system's description of the first one. Its other lines change
+// all the time.
 std::string processor() {
   constexpr std::string_view kNames[] = {"vendor_id",       "cpu family",       "model",       "model name", "stepping",
                                          "CPU implementer", "CPU architecture", "CPU variant", "CPU part",   "uarch"};
@@ -40,7 +41,7 @@ std::string processor() {
   return text;
 }
 
-// Code that a compiler has not made fast, or that watches what it does, is timed for itself.
+// Unoptimised or instrumented builds have timings of their own.
 std::string_view build() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return "sanitised";
@@ -84,13 +85,13 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-// Seconds by the clock on the wall: what is between two of them does not leave int64.
+// Wall-clock time in seconds, restricted so that the difference of two such times fits int64.
 std::optional<int64_t> moment(std::string_view text) {
   const std::optional<int64_t> when = number<int64_t>(text);
   return when && *when >= 0 ? when : std::nullopt;
 }
 
-// The rest after the line that is taken away.
+// Removes the first line and returns the rest.
 std::string_view take_line(std::string_view& text) {
   const size_t end = std::min(text.find('\n'), text.size());
   const std::string_view line = text.substr(0, end);
@@ -140,7 +141,7 @@ bool MachineRecord::settled() const {
 }
 
 bool MachineRecord::is_due(int64_t now) const {
-  // A clock that was set back says nothing of how long ago it was.
+  // If the clock was set back, the age is not known.
   return !settled() || std::abs(now - latest_) >= std::max(kMoment, latest_ - begun_);
 }
 
@@ -175,7 +176,7 @@ Result<MachineRecord> MachineRecord::from_text(std::string_view text) {
   if (take_line(body) != kMachineMagic) return error(Code::parse, "it holds no readings, or those of another version");
   MachineRecord record;
   const std::string_view tried = take_line(body);
-  record.tried_ = number<uint16_t>(tried).value_or(0);  // one more is an int as well
+  record.tried_ = number<uint16_t>(tried).value_or(0);  // one more must also fit an int
   const std::optional<int64_t> begun = moment(take_line(body)), latest = moment(take_line(body));
   if (!begun || !latest) return error(Code::parse, "it does not say when it was made");
   record.begun_ = *begun, record.latest_ = *latest;

@@ -1,4 +1,4 @@
-// The cost model that follows from what is timed of a machine.
+// Derives the cost model from timings of a machine.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,35 +13,35 @@ using detail::part_ahead;
 
 namespace {
 
-// Passes within so many bytes go through main memory: more than caches that are to be told from it.
+// Passes over this many bytes go through main memory: larger than the caches that must be told from it.
 constexpr size_t kMostBytes = 64 << 20;
-// No cache is taken for smaller, however slow the machine is meanwhile.
+// The smallest size that is assumed for a cache, however slow the machine is meanwhile.
 constexpr size_t kLeastBytes = 8 << 10;
-// Caches count as far as passes within are so much faster than in main memory: others use the rest.
+// A cache counts as far as passes inside are faster than main memory by this factor: others use the rest.
 constexpr double kFasterThanMemory = 1.25;
-// Of a cache, these parts are gone through to see what it does; and these to see how much of it is sure.
+// The parts of a cache that are traversed to determine its bandwidth; and those to determine its certain capacity.
 constexpr double kParts[] = {1.0 / 8, 1.0 / 4, 1.0 / 2}, kLargeParts[] = {5.0 / 8, 6.0 / 8, 7.0 / 8};
-// What is sure is gone through again and again as fast as half of it.
+// The certain capacity is the size that is traversed repeatedly at least this fast relative to half of it.
 constexpr double kAsFast = 0.9;
-// Not timed: what tiles of 1 to 8 KB took more than is predicted of them otherwise
+// Not measured on the machine: the additional time of tiles of 1 to 8 KB over what is otherwise predicted
 // (docs/performance/lessons/cost-model.md).
 constexpr double kSecondsPerPiece = 6e-9;
-// Nor this: what strips of 100 pipelines took that read 16 MB at one end and wrote as much at the other, by what passes
-// take.
+// Not measured either: the time of strips of 100 pipelines that read 16 MB at one end and wrote as much at the other,
+// relative to passes.
 constexpr double kApart = 1.6;
-// Nor this, fitted to the same strips: rows that a call reads side by side cost this part of what they do one after the
-// other, which is what is timed.
+// Not measured either, but fitted to the same strips: the cost of rows that a call reads in parallel, relative to rows
+// one after another, which are measured.
 constexpr double kOfRow = 0.4;
-// Nor this: what a kernel does before its first element, of which the calls that are timed have none. By rows of 2 KB
-// in L1: 28 ns by a kernel that takes its addresses from views, 20 where they are at hand, and 2 for a
-// call of nothing.
+// Not measured either: the startup time of a kernel, which the empty calls that are timed do not have. With rows of 2
+// KB in L1: 28 ns for a kernel that takes its addresses from views, 20 ns where they are available directly, and 2 ns
+// for an empty call.
 constexpr double kSecondsOfKernel = 3e-9;
-// Of pieces that are fetched ahead at least so much of their way to main memory and back is hidden.
+// At least this part of the transfer of prefetched pieces to main memory and back is hidden.
 constexpr double kLeastHidden = 0.2;
 
 size_t part_of(size_t bytes, double part) { return static_cast<size_t>(static_cast<double>(bytes) * part) / 128 * 128; }
 
-// What a cache may be taken for: all of it, or a half again and again.
+// Candidate sizes of a cache: all of it, or repeatedly halved.
 std::vector<size_t> sizes_to_try(const CacheBytes& caches, size_t level) {
   std::vector<size_t> out;
   const size_t least = level > 0 ? 2 * caches[level - 1] : kLeastBytes;
@@ -65,12 +65,12 @@ class ModelOfReadings {
     model_.seconds_per_hinted_piece = reading(kPieceApart);
     set_hinted(kFetchedNearby, model_.fetched_part_nearby, model_.fetched_way_nearby);
     if (non_temporal_kernel()->finish && reading(kNonTemporal.way) > 0) {
-      // Whether or not anything is hidden: nobody reads lines there before they are written.
+      // Regardless of what is hidden: lines are not read there before they are written.
       model_.non_temporal_part = std::min(reading(kNonTemporal.hidden), 1.0);
       model_.non_temporal_way = reading(kNonTemporal.way);
     }
     if (const double apart = reading(kRowApart), together = reading(kRowTogether); apart > 0 && together > 0)
-      model_.seconds_per_row = kOfRow * std::max(apart - together, 0.0) / 2;  // one is read and one is written
+      model_.seconds_per_row = kOfRow * std::max(apart - together, 0.0) / 2;  // one row is read and one is written
     if (const double plain = reading(kCall), windows = reading(kCallWithWindows); plain > 0 && windows > 0) {
       model_.seconds_per_call = plain + kSecondsOfKernel;
       model_.seconds_per_window = std::max(windows - plain, 0.0);
@@ -111,8 +111,8 @@ class ModelOfReadings {
     m.bytes = static_cast<double>(holds);
     const double half = passed_per_second(part_of(holds, 0.5));
     if (half <= 0) return;
-    // What is fetched ahead makes passes within some parts of a memory half as fast again as within others. Half of the
-    // largest one is no such part: others may have it.
+    // Hardware prefetching makes passes over some parts of a memory half as fast again as over others. Half of the
+    // largest one is not such a part, since others may use it.
     const bool shared = level + 1 == caches_.size();
     m.bytes_per_second = shared ? std::numeric_limits<double>::infinity() : half;
     for (const double part : kParts)
@@ -126,10 +126,10 @@ class ModelOfReadings {
       set_sure_bytes(m, holds, half);
   }
 
-  // Of the largest cache, which others use: the more is gone through the less of it is found, in a straight line to
-  // nothing where it is mostly as slow as main memory, or else of all that the cache may hold. What its quietest passes
-  // find is no measure of it: schedules that are good only if all is there take twice as long when it is not. Main
-  // memory is what it mostly is, too, since whoever uses the cache keeps it busy.
+  // For the largest cache, which others use: the more is traversed, the less of it is found, in a straight line to zero
+  // at the size that is typically as slow as main memory, or else at the capacity. The quietest passes are not
+  // representative: schedules that are good only if all data is there take twice as long when it is not. The typical
+  // speed is also used for main memory, since whoever uses the cache keeps it busy.
   void set_found_bytes(CostModel::Memory& m, size_t holds) const {
     const double fast = 1 / m.bytes_per_second, slow = reading(mostly_name(region_bytes(caches_)));
     if (slow <= fast) return;
@@ -154,7 +154,7 @@ class ModelOfReadings {
         found > 0 ? std::clamp(m.bytes - beyond / found, m.bytes / 8, kLargeParts[2] * m.bytes) : m.bytes / 8;
   }
 
-  // Where what is gone through again and again ceases to be as fast as half of it: somewhere between two parts.
+  // The size above which repeated traversal is no longer as fast as for half of it: between two parts.
   void set_sure_bytes(CostModel::Memory& m, size_t holds, double half) const {
     m.sure_bytes = m.bytes / 2;
     double before = 1;
@@ -166,19 +166,19 @@ class ModelOfReadings {
     }
   }
 
-  // Where the others sleep their caller wakes them and goes on with what there is to do: when they come late it has
-  // done that alone, and has lost what waking took. Where they look for work they come at once, and that is more than
-  // they cost. So a pipeline that takes no less than twice of either loses half of its time at worst, by the one, and
-  // gains by the other: to count on sleepers' help, which comes after 25 us to some ms, would leave serial what runs
-  // again and again.
+  // Sleeping workers are woken by their caller, which continues with the work: if they come late, it has done
+  // everything itself and lost the time of waking them. Spinning workers come at once, and gain more than they cost. A
+  // pipeline that takes at least twice either time therefore loses at most half of its time in the first case, and
+  // gains in the second. Help from sleeping workers comes after 25 us to some ms; assuming that would make pipelines
+  // serial that run repeatedly.
   void set_workers() {
     if (const double share = std::max(reading(kWoken), reading(kJoined)); share > 0) model_.seconds_to_share = share;
     if (const double two = reading(kPassByTwo), one = reading(pass_name(region_bytes(caches_))); two > 0 && one > 0)
       model_.workers_of_largest = std::clamp(one / two, 1.0, 2.0);
   }
 
-  // The bytes ahead that explain best what is hidden of each piece: the same part of shorter ones, and less of longer
-  // ones.
+  // The prefetch distance in bytes that best explains what is hidden of each piece: the same part for shorter pieces,
+  // and less for longer ones.
   void set_ahead() {
     double least = std::numeric_limits<double>::infinity();
     for (const size_t ahead : kPieceBytes) {

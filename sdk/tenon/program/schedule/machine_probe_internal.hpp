@@ -17,11 +17,11 @@ inline long times_taken_away() {
   return usage.ru_nivcsw;
 }
 
-// Readings of one thing. In a round it is tried several times at one place of memory; the least of them is what nothing
-// has disturbed.
+// Samples of one measured quantity. In a round it is sampled several times at one place of memory; the minimum is the
+// undisturbed value.
 class Probe {
  public:
-  // `scale`: how much of it a try has. `before`: done before each try, and not timed; may be empty.
+  // `scale`: the quantity per sample. `before`: runs before each sample, untimed; may be empty.
   Probe(std::string name, double scale, int tries, std::function<void()> body, std::function<void()> before = {})
       : name_(std::move(name)), scale_(scale), tries_(tries), body_(std::move(body)), before_(std::move(before)) {}
 
@@ -42,8 +42,8 @@ class Probe {
   const std::string& name() const { return name_; }
   int tried() const { return tries_ * static_cast<int>(rounds_.size()); }
   int disturbed() const { return disturbed_; }
-  // The least of all rounds. Of a probe that moves, to another place of memory in each of them, the lower quartile:
-  // some places suit the caches more than others do.
+  // The minimum of all rounds. For a probe that moves to another place of memory in each round, the lower quartile,
+  // since some places suit the caches better than others.
   double seconds() const {
     std::vector<double> all = rounds_;
     const auto chosen = all.begin() + static_cast<int64_t>(moves_ ? all.size() / 4 : 0);
@@ -51,9 +51,10 @@ class Probe {
     return *chosen;
   }
   void moves() { moves_ = true; }
-  // Other threads do a part of it: a larger one while this has no processor, whose own time says nothing then.
+  // Other threads do a part of the work: a larger one while this thread has no processor, whose own time then says
+  // nothing.
   void is_shared() { is_shared_ = true; }
-  // Of tries at a place that has been tried before, three of four take no longer.
+  // The time that three of four samples do not exceed, at places that have been sampled before.
   double mostly_seconds() const {
     std::vector<double> all = again_;
     const auto chosen = all.begin() + static_cast<int64_t>(all.size() * 3 / 4);
@@ -62,11 +63,12 @@ class Probe {
   }
 
  private:
-  // So much more time than of the processor: another thread had it.
+  // A sample whose wall-clock time exceeds its processor time by more than this part was disturbed: another thread had
+  // the processor.
   static constexpr double kTakenAway = 0.02;
 
   struct Try {
-    double seconds;  // of a disturbed one, those on the processor, if it is not shared
+    double seconds;  // of a disturbed sample: processor time, unless shared
     bool quiet;
   };
   Try try_once() const {
@@ -86,7 +88,7 @@ class Probe {
   std::function<void()> body_, before_;
   bool moves_ = false, is_shared_ = false;
   std::vector<double> rounds_, again_;
-  int disturbed_ = 0;  // tries
+  int disturbed_ = 0;  // samples
 };
 
 }  // namespace tenon::program::detail

@@ -1,5 +1,5 @@
-// What is timed of a machine. Others run on it meanwhile: things are timed in turn, in rounds, at other places of
-// memory each time, and tries in which another thread had the processor do not count.
+// Timings of a machine that others use as well: quantities are timed in turn, in rounds, at different places of memory,
+// and samples during which another thread had the processor do not count.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -23,16 +23,16 @@ namespace {
 
 using detail::Probe;
 
-// Of what only the largest cache holds, or none, a try takes .1 to 4 ms, and there are fewer: all of it is to take some
+// Samples of the largest cache or main memory take .1 to 4 ms, so there are fewer of them: everything should take some
 // 0.2 s, since each of the first processes on a machine waits for it.
 constexpr int kTries = 3, kTriesBeyond = 2, kTriesOfRegion = 1, kRounds = 4;
-// Bytes passed in a try, at least: some 10 us.
+// Bytes passed in a sample, at least: some 10 us.
 constexpr size_t kBytesOfTry = size_t{1} << 20;
 
 void keep(const void* p) { asm volatile("" : : "r"(p) : "memory"); }
 
-// Line by line, each read and then written as kernels write theirs. What memcpy does is not that: from some KB on it
-// has ways to write lines without reading them first.
+// Line by line, each read and then written, as kernels do. memcpy differs: from some KB on it can write lines without
+// reading them first.
 [[gnu::always_inline]] inline void pass_lines(std::byte* to, const std::byte* from, size_t bytes) {
   typedef uint64_t Line __attribute__((vector_size(64)));
   for (size_t at = 0; at < bytes; at += sizeof(Line)) {
@@ -54,7 +54,7 @@ void pass_baseline(std::byte* to, const std::byte* from, size_t bytes) { pass_li
 }
 #endif
 
-// In the widest vectors of the machine, as a target's kernels are.
+// In the widest vectors of the machine, as a target's kernels do.
 Pass widest_pass() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -64,7 +64,7 @@ Pass widest_pass() {
   return pass_baseline;
 }
 
-// A chain of kernels that do nothing, in a loop of one index at a time.
+// A chain of empty kernels, in a loop of one index at a time.
 class Calls {
  public:
   static constexpr int kStages = 4;
@@ -104,7 +104,7 @@ class Calls {
   std::optional<BoundProgram> bound_;
 };
 
-// What can be timed in a region of memory.
+// The quantities that can be timed in a region of memory.
 class Probes {
  public:
   Probes(const CacheBytes& caches, std::byte* memory)
@@ -137,7 +137,7 @@ class Probes {
   }
 
  private:
-  // Another one in each round, as far as there are others: physical pages suit caches more or less.
+  // A different one in each round, as far as available: physical pages differ in how well they suit caches.
   std::byte* place_for(size_t bytes) const {
     const size_t places = (bytes_ - bytes) / kPage + 1;
     return memory_ + round_ * 0x9e3779b9u % places * kPage;
@@ -158,9 +158,9 @@ class Probes {
     if (within > caches_[caches_.size() - 2]) mostly_[pass_name(within)] = mostly_name(within);
   }
 
-  // From line to line, each the only one that says that the next one is wanted, in an order that nothing is fetched
-  // ahead for: x -> a * x + c modulo a power of two goes through all of them. Bytes that have been passed before are in
-  // the smallest cache that holds them; of the whole region, the first quarter is in none.
+  // A pointer chase from line to line, in an order that the hardware does not prefetch: x -> a * x + c modulo a power
+  // of two visits all of them. Data that has been passed before is in the smallest cache that holds it; the first
+  // quarter of the whole region is in none.
   void add_wait(size_t within) {
     constexpr size_t kSteps = 2048, kLine = 64, kFactor = 0x5851f42d4c957f2du, kShift = 0x14057b7ef767814fu;
     size_t lines = 1;
@@ -180,17 +180,17 @@ class Probes {
         .moves();
   }
 
-  // What is hinted before each part of a piece, of the next one: what is read and what is written; what is read alone,
-  // and what is written is stored non-temporally.
+  // Prefetches before each part of a piece, for the next piece: reads and writes; or reads only, with non-temporal
+  // stores.
   enum class Hints : uint8_t { none, all, non_temporal };
-  // Pieces that are read from far away, worked on in the smallest cache and written far away; the same without that,
-  // or without the work. Far away is main memory, or a part of the largest cache.
+  // Pieces that are read from far away, processed in the smallest cache and written far away; the same without the
+  // processing, or without the transfers. Far away is main memory, or a part of the largest cache.
   struct Pieces {
     size_t piece = 0;
-    size_t span = 0;  // that is gone through, in halves that are read and written; 0: the smallest cache alone
+    size_t span = 0;  // traversed in halves that are read and written; 0: the smallest cache only
     Hints hints = Hints::none;
     bool works = true;
-    size_t apart = 0;  // from one piece to the next; 0: they follow one another
+    size_t apart = 0;  // distance between pieces; 0: contiguous
     size_t step() const { return apart > 0 ? apart : piece; }
   };
   void add_pieces() {
@@ -218,8 +218,8 @@ class Probes {
     const size_t region = std::min(bytes_ / 64, kBytesOfTry);
     std::function<void()> before;
     int tries = kTries;
-    // Main memory is where no try has been until all others have been through the caches. What is passed last of less
-    // is in smaller caches.
+    // Main memory is where no sample has been until all others have been through the caches. For smaller spans, the
+    // data passed last is in smaller caches.
     if (pieces.span > 0 && pieces.span < far_span()) {
       before = [this, half = pieces.span / 2] { pass_(memory_ + half, memory_, half); };
       tries = kTriesBeyond;
@@ -254,8 +254,7 @@ class Probes {
     const auto hidden = [&](size_t piece, double way, double taken) {
       return std::max((near[piece] + way - taken) / std::min(near[piece], way), 0.0);
     };
-    // The way of the two longest ones hides behind nothing, and is that of the others: load is in it as it is in
-    // theirs.
+    // The transfer of the two longest ones is not hidden and is used for the others: disturbances affect both alike.
     double way = 0;
     for (const size_t piece : {kPieceBytes[kPieceBytes.size() - 2], kPieceBytes.back()})
       way += (far[piece] - near[piece]) / 2;
@@ -275,7 +274,8 @@ class Probes {
     if (has_fetched_nearby(caches_)) say(kNearby, Hints::all, take(way_name(kNearby, Hints::none)), kFetchedNearby);
   }
   void work_on_pieces(const Pieces& pieces, size_t at_first, size_t region) {
-    // As much as the way takes, some 40 GB/s there and back beside 400 in the smallest cache: it need not be just that.
+    // About as much as the transfer takes: some 40 GB/s there and back compared with 400 in the smallest cache. The
+    // exact value is not critical.
     constexpr int kWork = 10;
     const size_t piece = pieces.piece, half = pieces.span / 2;
     const size_t part = (piece / kWork + detail::kLineBytes - 1) / detail::kLineBytes * detail::kLineBytes;
@@ -309,7 +309,7 @@ class Probes {
     if (pieces.hints == Hints::non_temporal) detail::end_of_lines();
   }
 
-  // Rows with gaps between them, and the same without. They are longer than what processors foresee the end of.
+  // Rows with gaps between them, and the same without. Too long for their ends to be predicted by the branch predictor.
   void add_rows() {
     constexpr size_t kRow = kPage, kApart = 2 * kPage + 64;
     const size_t rows = caches_[1] / 4 / kApart;
@@ -349,7 +349,7 @@ class Probes {
             },
             meet)
         .moves();
-    // Longer than threads of a pool look for work.
+    // Longer than threads of a pool spin.
     static constexpr std::chrono::microseconds kAsleep{400};
     probes_
         .emplace_back(
@@ -357,7 +357,7 @@ class Probes {
             [] { std::this_thread::sleep_for(kAsleep); })
         .moves();
   }
-  // In pieces that are taken as each thread comes to them, so that none waits for long.
+  // In pieces that each thread takes when it is ready, so that none waits for long.
   void pass_by_two() {
     const size_t half = bytes_ / 2, piece = half / 256 / kPage * kPage;
     std::atomic<size_t> next = 0;
@@ -376,7 +376,7 @@ class Probes {
   const detail::MoveRow non_temporal_ = detail::non_temporal_row();
   ThreadPool two_{2};
   std::vector<Probe> probes_;
-  std::map<std::string, std::string, std::less<>> mostly_;  // by names of probes: those of what they mostly take
+  std::map<std::string, std::string, std::less<>> mostly_;  // by names of probes: names of the typical times
   size_t round_ = 0, far_ = 0;
 };
 

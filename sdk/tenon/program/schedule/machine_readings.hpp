@@ -47,13 +47,13 @@ TENON_API std::vector<size_t> pass_sizes(const CacheBytes& caches);
 // Sizes of the pieces that are fetched from main memory while the smallest cache is worked in.
 inline constexpr std::array<size_t, 7> kPieceBytes{4 << 10, 5 << 10, 6 << 10, 7 << 10, 8 << 10, 10 << 10, 12 << 10};
 
-// Names of readings. Seconds per byte that is read or written, in passes over so many bytes:
+// Names of readings. Seconds per byte that is read or written, in passes over `bytes` bytes:
 TENON_API std::string pass_name(size_t bytes);
 // The same in three of four passes over parts of the largest cache, which others use, and over the whole region: their
 // speed varies, and a schedule has to be good where they have their share.
 inline constexpr std::string_view kMostly = " mostly";
 TENON_API std::string mostly_name(size_t bytes);
-// Latency of a line anywhere in so many bytes; the whole region: in main memory.
+// Latency of a line anywhere in `bytes` bytes; the whole region: in main memory.
 TENON_API std::string wait_name(size_t bytes);
 // The sizes for latencies of caches: half of a cache; of the last one, which others use, a quarter.
 TENON_API size_t waited_bytes(const CacheBytes& caches, size_t level);
@@ -108,7 +108,7 @@ class TENON_API MachineRecord {
   // ones, the newest but this of the moment that has most of them is removed, so that models stay as they are, or else
   // the oldest.
   void add(Readings measured, int64_t when);
-  // Whether enough were quiet, or so many have been tried that the load must be permanent.
+  // Whether enough were quiet, or the load must be permanent after so many attempts.
   bool settled() const;
   // Whether a process should add a measurement: while it is not settled; later when the time since the last one is at
   // least that between the first and the last, and at least a moment.

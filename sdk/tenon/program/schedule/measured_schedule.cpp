@@ -23,11 +23,11 @@ using detail::seconds_of;
 
 constexpr std::string_view kScheduleMagic = "tenon-schedule 1";
 constexpr uint32_t kOrderSeed = 1;
-// The first rounds are looks, short ones, at all candidates: two, in another order, since what others of the machine do
-// for some milliseconds slows down all runs of one look.
+// The first rounds are looks, short ones, at all candidates: two, in different order, since a disturbance of some
+// milliseconds slows down all runs of one look.
 constexpr int kLooks = 2;
-// Those whose fastest run takes more than so many times what the fastest of all does run no more: the more runs there
-// are, the less often all of them were disturbed.
+// Drops candidates whose fastest run takes more than this factor of the overall fastest: with more runs it becomes less
+// likely that all of them were disturbed.
 double hopeless_after(int round) { return round < kLooks ? 1.5 : round < 5 ? 1.2 : round < 10 ? 1.1 : 1.05; }
 
 SymbolValues sizes_of(const Arguments& arguments) {
@@ -44,7 +44,7 @@ SymbolValues sizes_of(const Arguments& arguments) {
   return sizes;
 }
 
-// The caller's memory, and what is made where there is none.
+// The caller's memory, and memory allocated where there is none.
 class Memory {
  public:
   static Result<Memory> of(const Program& program, const Arguments& arguments) {
@@ -78,7 +78,7 @@ class Memory {
  private:
   std::vector<std::byte*> buffers_;
   std::vector<AlignedBytes> made_;
-  AlignedBytes arena_;  // the same for all, so that none is faster for where its memory lies
+  AlignedBytes arena_;  // shared by all, so that none gains from the position of its memory
   size_t arena_bytes_ = 0;
 };
 
@@ -86,7 +86,7 @@ struct Contender {
   size_t candidate;
   BoundProgram program;
   std::optional<double> least = {};  // of all rounds
-  std::vector<double> seconds = {};  // of each round behind the looks, which found others' lines in the caches
+  std::vector<double> seconds = {};  // of each round after the looks, in which the caches held other candidates' lines
   int rounds = 0;
   double typical() const { return seconds.empty() ? *least : median(seconds); }
 };
@@ -126,7 +126,7 @@ class Measurement {
     return ContentKey::of(text);
   }
 
-  // The lines of the one that was chosen.
+  // The description of the chosen candidate.
   std::string kept() const {
     std::string text = str(kScheduleMagic, "\n");
     for (const std::string& group : report_.candidates[report_.chosen].groups) text += group + "\n";
@@ -165,7 +165,7 @@ class Measurement {
     return {};
   }
   static const Contender* fastest_of(std::vector<Contender*> left) {
-    std::ranges::sort(left, {}, &Contender::candidate);  // the cheapest predicted first, if they take the same
+    std::ranges::sort(left, {}, &Contender::candidate);  // ties: the one predicted to be the cheapest
     if (!left.front()->least) return left.front();
     if (left.front()->seconds.empty()) return *std::ranges::min_element(left, {}, &Contender::typical);
     std::vector<std::vector<double>> seconds;
@@ -174,7 +174,7 @@ class Measurement {
     return left[static_cast<size_t>(std::ranges::min_element(parts) - parts.begin())];
   }
 
-  // Built, bound and run once, which brings their code and memory to where later runs find them.
+  // Builds, binds and runs each once, which brings code and memory into the caches as for later runs.
   Result<void> bind_all(Memory& memory) {
     std::optional<Error> first;
     int64_t arena = 0;

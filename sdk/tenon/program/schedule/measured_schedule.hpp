@@ -27,10 +27,10 @@ namespace tenon::program {
 
 struct MeasureOptions {
   size_t most_candidates = 24;
-  double most_times = 1.6;  // candidates whose predicted time is at most so many times that of the cheapest
+  double most_times = 1.6;  // candidates whose predicted time is at most this multiple of the cheapest one's
   int rounds = 61;          // of runs, at most; the candidates that remain after the first few are nearly equal
   double seconds = 3;       // no round begins later than this after the first one, ...
-  int fewest_rounds = 12;   // ... but so many rounds are run however long they take
+  int fewest_rounds = 12;   // ... but at least this many rounds are run however long they take
   // Returns seconds since any time. Empty: the processor time of the calling thread; with a pool, wall-clock time.
   std::function<double()> clock = {};
   BindOptions bind = {};             // as the program will be bound, except for statistics

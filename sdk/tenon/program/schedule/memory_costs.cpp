@@ -1,4 +1,4 @@
-// What bytes cost that lie in one of the memories of a model.
+// The cost of bytes in one of the memories of a model.
 #include <tenon/program/schedule/group_costs_internal.hpp>
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace tenon::program::detail {
 
 namespace {
 
-// Of a memory, for what is used again: up to so much all of it is found there. What streams by takes the rest, and
-// places of a cache are not free to choose, so that of more some is lost already.
+// The part of a memory up to which reused data is found there completely. Streaming data takes the rest, and since
+// cache associativity is limited, larger working sets lose some data already.
 constexpr double kSurePart = 0.5;
 
 }  // namespace

@@ -4,7 +4,7 @@ namespace tenon::program::detail {
 
 namespace {
 
-// Without the author's loops and places.
+// Removes the author's loops and placements.
 void clear_schedule(PipelineData& data) {
   for (StageSpec& spec : data.stages) spec.loops.clear(), spec.compute_at.reset();
   for (BufferSpec& spec : data.buffers) spec.store_at.reset();

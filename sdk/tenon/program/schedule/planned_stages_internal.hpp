@@ -1,4 +1,4 @@
-// Inside of the room: a pipeline without its schedule, at given sizes, and schedules for it.
+// Inside the room: a pipeline without its schedule, at given sizes, and schedules for it.
 #pragma once
 #include <memory>
 #include <optional>
@@ -16,15 +16,15 @@ class PlannedStages {
                                                    const std::vector<BufferRef>& outputs, const SymbolValues& sizes,
                                                    const CostModel& model);
 
-  // Of `model`, and of one worker alone where that is predicted to cost less.
+  // The cheapest for `model`, or for a single worker where that is predicted to cost less.
   std::vector<Group> best() const;
-  // See Scheduler::of_each_kind; with best() as the first one, and the cheapest of one worker.
+  // See Scheduler::of_each_kind; with best() as the first one, and with the cheapest for one worker.
   std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
-  // As the author of `data`, the same pipeline, placed them.
+  // The schedule of `data`, the same pipeline, as its author stated it.
   std::vector<Group> stated(const PipelineData& data, const SymbolValues& sizes) const;
-  // A line for each group, which says all of its schedule: other schedules have other lines.
+  // A line for each group that describes its schedule completely: different schedules have different lines.
   std::vector<std::string> describe(const std::vector<Group>& groups) const;
-  // Replaces loops and placements of all stages of the pipeline that this was made of.
+  // Replaces loops and placements of all stages of the pipeline from which this was made.
   void apply(const std::vector<Group>& groups, PipelineData& data) const;
 
  private:
@@ -33,12 +33,12 @@ class PlannedStages {
 
   PipelineData bare_;
   const BuildOptions options_;
-  std::optional<Plan> plan_;  // refers to the two before
+  std::optional<Plan> plan_;  // refers to the two members before
   PipelineNumbers numbers_;
-  std::optional<Scheduler> scheduler_;  // refers to the two before
+  std::optional<Scheduler> scheduler_;  // refers to the two members before
   int64_t workers_ = 1;
   CostModel one_worker_;
-  std::optional<Scheduler> serial_;  // where the model has several
+  std::optional<Scheduler> serial_;  // where the model has several workers
 };
 
 }  // namespace tenon::program::detail

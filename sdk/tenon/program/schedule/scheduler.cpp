@@ -9,30 +9,29 @@ namespace tenon::program::detail {
 
 namespace {
 
-// Groups that may yet grow, of one kind of strips: those that cost least so far. With up to so many stages none is left
-// out.
+// Most open groups per kind of strips: those with the lowest cost so far. With up to this many stages none is dropped.
 constexpr size_t kMostOpen = 32;
-// Parts of rows are of so many bytes at least: shorter ones, each on a page of its own, do not stream.
+// Shortest parts of rows in bytes: shorter ones, each on a page of its own, do not stream.
 constexpr double kShortestPart = 4096;
-// Loops over a faster index are for rows of so many bytes: two parts at least.
+// Loops over a faster index are for rows of at least this many bytes: two parts.
 constexpr double kLongRow = 2 * kShortestPart;
-// Loops down columns take so many rows at most, of pieces so many times as long as the shortest parts. Where they are
-// fetched ahead shorter ones stream, too, and offering taller and longer ones gains nothing
+// Loops down columns take at most this many rows, of pieces this many times as long as the shortest parts. With
+// prefetching shorter ones stream, too, and considering taller and longer ones gains nothing
 // (docs/performance/lessons/cost-model.md, Which schedules are offered).
 struct Columns {
   double shortest, longest, tallest;
 };
 constexpr Columns kPlainColumns{1, 2, 16}, kFetchedColumns{0.25, 0.5, 4};
-// They are for windows that are more than the second memory holds: each is taken for so many rows.
+// They are for windows that exceed the second memory: each is assumed to have this many rows.
 constexpr double kRowsOfWindow = 4;
-// Tiles fill so much of the smallest memory: what streams by has the rest.
+// Tiles fill this part of the smallest memory: streaming data has the rest.
 constexpr double kOfTiles = 0.5;
-// Tiles along rows go on where the last one ended, so that shorter parts stream, too: up to so many rows at a time.
+// Tiles along rows are contiguous with the previous one, so that shorter parts stream as well: up to this many rows at
+// a time.
 constexpr double kShortestTile = 1024;
 constexpr double kTallestTile = 16;
 
-// Stages that are left whole count so many times as much where strips are asked for: only those that no strips can hold
-// are.
+// Weight of stages that are left whole where strips are requested: only stages that no strips can contain are.
 constexpr double kWhereNothingElseIs = 1e3;
 
 double power_of_two(double near) { return std::exp2(std::max(0.0, std::round(std::log2(near)))); }
@@ -62,7 +61,7 @@ std::vector<Group> Scheduler::cheapest_of(std::vector<OpenGroups> open, double t
       extend(kind, last, cuts);
       return cuts.cost[last + 1] < cost;
     };
-    // What was the cheapest up to the stage before mostly is so here, and others are the sooner given up.
+    // The cheapest kind up to the previous stage usually is the cheapest here, so that others are pruned sooner.
     const size_t before = cheapest;
     if (before < open.size()) extends(open[before]);
     for (size_t k = 0; k < open.size(); ++k)
@@ -153,8 +152,8 @@ void Scheduler::add_columns(int rows, int fastest, double row, std::vector<OpenG
   }
 }
 
-// At most as wide as the smallest memory holds with what their reader makes of them, two rows more for a window. Narrow
-// ones leave it to what comes from afar.
+// At most as wide as the smallest memory holds together with the reader's results, plus two rows for a window. Narrow
+// tiles leave it to data from outside.
 void Scheduler::add_tiles(int rows, int fastest, double row, std::vector<OpenGroups>& out) const {
   const double most = numbers_.extents[static_cast<size_t>(fastest)],
                height = numbers_.extents[static_cast<size_t>(rows)];
@@ -190,8 +189,8 @@ void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const
   const Far asked = kind.far == Far::non_temporal && !n.may_be_non_temporal(last) ? Far::fetched : kind.far;
   const auto workers = static_cast<double>(model_.workers);
   const auto shared_by_all = [part = 1 / workers](double seconds) { return seconds * part; };
-  // Whoever cuts here reads the stage's results once more, and else pays what a group across the cut does: one that
-  // already costs so much more than the cheapest way to here is of no use.
+  // A cut here costs at least one more read of the stage's results, or else the cost of a group across the cut: a group
+  // that already costs so much more than the cheapest way to here is useless.
   const double read_anew = n.bytes * memories_.slowest_seconds_per_byte();
   constexpr double kAny = std::numeric_limits<double>::infinity();
   const bool too_many = kind.groups.size() > kMostOpen;

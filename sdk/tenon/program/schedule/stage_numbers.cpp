@@ -9,8 +9,8 @@ namespace tenon::program::detail {
 
 namespace {
 
-// How many indices of a dim of a buffer one more index of the reader asks for, and how many more than one it reads at
-// once.
+// The stride with which a dim of a buffer moves per index of the reader, and the number of additional indices that one
+// index of the reader needs.
 struct Motion {
   int index = 0;  // of the reader
   double rate = 0, span = 0;
@@ -53,7 +53,7 @@ class Measurement {
     StageNumbers& n = out_.stages[at];
     n.last_use = at;
     n.is_copy = plan_.spec(s).is_copy();
-    std::vector<Window> box;  // of numbers, so that boxes that follow from it are no expressions
+    std::vector<Window> box;  // numbers, so that boxes derived from it are not expressions
     for (const Window& w : index_box(plan_, s, 0)) {
       TENON_TRY(first, w.first.evaluate(sizes_));
       TENON_TRY(last, w.last.evaluate(sizes_));
@@ -99,7 +99,7 @@ class Measurement {
     return {};
   }
 
-  // What stages read is much the same all along a pipeline: the kinds of reads seen last are kept.
+  // Stages of a pipeline mostly read in the same way: the kinds of reads seen last are cached.
   const ReadMotion& motion_of(const Use& use) {
     constexpr size_t kKept = 8;
     const StagePlan& reader = plan_.stage(use.stage);
@@ -110,9 +110,9 @@ class Measurement {
     return known_motions_.emplace_back(&windows, &reader.indices, find_motion(reader, windows)).motion;
   }
 
-  // What moves with what, seen at a few indices and at one far away.
+  // The relation of indices, determined from a few nearby indices and a distant one.
   ReadMotion find_motion(const StagePlan& reader, const Windows& windows) const {
-    constexpr int64_t kNear = 4, kFar = 48;  // a multiple of the usual periods
+    constexpr int64_t kNear = 4, kFar = 48;  // a multiple of common periods
     SymbolValues values = sizes_;
     for (const std::string& index : reader.indices) values[index] = 0;
     ReadMotion out(windows.size());
@@ -152,7 +152,7 @@ class Measurement {
         double& overlap = made.indices[index].overlap;
         overlap = std::max(overlap, overlap_of(m));
       }
-      // Vectors of a row that begin between two lines are loaded from both.
+      // Unaligned vectors of a row are loaded from two lines.
       window *= 1 + (d == 0 ? 2 : 1) * span;
     }
     made.times_read = std::max(made.times_read, window);
@@ -183,8 +183,8 @@ class Measurement {
   const Plan& plan_;
   const SymbolValues& sizes_;
   PipelineNumbers out_;
-  std::vector<size_t> first_;        // of each position: its indices among all
-  std::vector<size_t> parent_;       // of indices, as far as they are known to be of one dim
+  std::vector<size_t> first_;        // by position: where its indices begin among all
+  std::vector<size_t> parent_;       // of indices, as a union-find forest of those of one dim
   std::vector<size_t> last_reader_;  // by buffer
   std::deque<KnownMotion> known_motions_;
 };

@@ -15,24 +15,24 @@ struct StageNumbers {
   struct Index {
     double extent = 0;
     int dim = -1;        // of the pipeline
-    double overlap = 0;  // indices that two indices of a reader, one after the other, both read
-    double again = 0;    // indices of what its stage reads that it has read for the index before, at most
+    double overlap = 0;  // indices that two consecutive indices of a reader both read
+    double again = 0;    // indices read by its stage that it has also read for the previous index, at most
   };
   struct Read {
     double bytes = 0;        // of all that is read of the buffer
-    size_t made_at = 0;      // position of its producer; SIZE_MAX: what the caller gives
-    size_t read_before = 0;  // position of the reader before this one; SIZE_MAX: it is the first
+    size_t made_at = 0;      // position of its producer; SIZE_MAX: the caller
+    size_t read_before = 0;  // position of the previous reader; SIZE_MAX: this is the first
   };
   std::vector<Index> indices;
-  std::vector<Read> reads;  // one for each buffer
+  std::vector<Read> reads;  // one per buffer
   double elements = 1;      // of its first result
   double bytes = 0;         // of all its results
   double times_read = 1;    // how often its readers load each element, at most
-  size_t last_use = 0;      // position of the last reader of its results; its own if none
+  size_t last_use = 0;      // position of the last reader of its results; its own if there is none
   bool is_output = false;
-  bool is_copy = false;  // made by no kernel
+  bool is_copy = false;  // not computed by a kernel
 
-  // Its results, where it is at `at`: nothing of the pipeline reads them again.
+  // Whether its results, for a stage at `at`, are not read again by the pipeline.
   bool may_be_non_temporal(size_t at) const { return !is_copy && last_use == at; }
 };
 

@@ -66,7 +66,7 @@ Strips Scheduler::stated_strips(const StageSpec& spec, size_t at, const SymbolVa
   for (const LoopOver& loop : spec.loops) {
     const StageNumbers::Index& index =
         n.indices[static_cast<size_t>(plan_.stage(plan_.order[at]).index_of(loop.index.name()))];
-    // Bands cost what their strips do.
+    // Bands cost as much as their strips.
     if (std::ranges::count(strips.loops, index.dim, &Strips::Loop::dim)) continue;
     const Result<int64_t> step = loop.step.evaluate(sizes);
     const double largest = numbers_.extents[static_cast<size_t>(index.dim)];

@@ -1,4 +1,4 @@
-// What an iteration of strips does with the results of one stage, and what that costs.
+// The results of one stage in an iteration of strips, and their cost.
 #include <tenon/program/schedule/group_costs_internal.hpp>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace tenon::program::detail {
 
 namespace {
 
-// Of each row of the results: written once, and read for each row of the reader whose window it is in.
+// For each row of the results: written once, and read for each row of the reader whose window contains it.
 double times_touched(const StageNumbers& n) {
   double read = 1;
   for (const StageNumbers::Index& index : n.indices)
@@ -50,7 +50,7 @@ bool is_resampled(const PipelineNumbers& numbers, const StageNumbers& n) {
   });
 }
 
-// Loops within a window's loop see all that it keeps.
+// Loops inside a window's loop see everything that the window keeps.
 Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) {
   const StageNumbers& n = numbers.stages[at];
   Share share{.resampled = is_resampled(numbers, n)};
@@ -67,7 +67,7 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
     const double part = std::min(1.0, (step + index->overlap) / index->extent);
     const double most_seen = std::min(1.0, (std::max(1.0, index->extent * full) + index->overlap) / index->extent);
     if (index->again > 0) {
-      const bool next = around == all;  // the loops inside, if any, have one iteration
+      const bool next = around == all;  // inner loops, if any, have one iteration
       (next ? share.again : share.again_around) += index->again / step;
       if (!next) share.turns_around = around;
     }
@@ -89,7 +89,7 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
     share.rows *= rows * times_touched(n);
     share.pieces = cut > 1 ? cut * rows : 0;
     share.row_bytes = n.bytes / rows / cut;
-    // Where rows are whole lines, pieces of them are, too: steps are powers of two.
+    // Where rows are whole lines, so are pieces of them: steps are powers of two.
     if (std::fmod(n.bytes / rows, static_cast<double>(kLineBytes)) != 0) share.shared_lines = cut * rows;
     share.rows_read = times_touched(n) - 1;
   }
@@ -100,15 +100,15 @@ Share share_of(const PipelineNumbers& numbers, const Strips& strips, size_t at) 
   return share;
 }
 
-// Pieces of rows that a window goes along begin between two lines of a cache: what is written goes to both, and of what
-// each row is read for not even one vector lies in one.
+// Pieces of rows along which a window moves are not aligned to cache lines: writes touch both lines, and of each row's
+// reads not even one vector is within one line.
 double times_between_lines(const StageNumbers& n, const Share& share) {
   return share.pieces > 0 && n.indices.front().overlap > 0 ? 1 + share.rows_read : 0;
 }
 
 Inside inside_of(const StageNumbers& n, const MemoryCosts& memories, const Share& share, const Share& reader) {
   const double held = share.most + reader.most;
-  // A call goes on row by row: between two uses of a row, it reads all rows of a window and writes one.
+  // A call proceeds row by row: between two uses of a row, it reads all rows of a window and writes one.
   const double between = (share.rows_read + 1) * share.row_bytes;
   return {.bytes = n.bytes,
           .again_bytes = share.read_again(),

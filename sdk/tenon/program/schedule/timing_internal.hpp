@@ -35,8 +35,8 @@ Result<double> settled_seconds(const Run& run, int enough = kSettled) {
   return least;
 }
 
-// For times of several candidates in the same rounds, seconds[which][round]: the median share of a round that each has.
-// Whatever slows down a whole round, as other guests of a machine do, changes no share; it does change the order of
+// For times of several candidates in the same rounds, seconds[which][round]: the median share of a round for each. A
+// disturbance of a whole round, such as by other guests of the machine, changes no share, but would change the order of
 // median times.
 inline std::vector<double> parts_of_rounds(const std::vector<std::vector<double>>& seconds) {
   std::vector<std::vector<double>> parts(seconds.size());

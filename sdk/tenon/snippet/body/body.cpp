@@ -66,7 +66,7 @@ std::optional<Name> fold_of(Name op) {
 uint64_t lane_bits(ElementType lane, double number) {
   if (lane == kF32) return std::bit_cast<uint32_t>(static_cast<float>(number));
   if (lane == kF64) return std::bit_cast<uint64_t>(number);
-  // What no i64 holds is the end of a range.
+  // A number outside i64 is the end of the range.
   if (number >= 0x1p63) return lane == kU64 ? ~uint64_t{0} : static_cast<uint64_t>(INT64_MAX);
   const auto integer = static_cast<uint64_t>(static_cast<int64_t>(number));
   return lane == kI64 || lane == kU64 ? integer : integer & 0xffffffff;

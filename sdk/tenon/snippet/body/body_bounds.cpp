@@ -1,4 +1,4 @@
-// Intervals through a body: ports, operators over the dims that their results vary over, reductions.
+// Interval arithmetic through a body: ports, operators over the dims along which their results vary, reductions.
 #include <tenon/snippet/body/body_bounds.hpp>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class Fold {
     open_ = open_ || low != high;
     low_ = high_ = wrapped(op_ == "ReduceSum" ? low_ + low : low_ * low);
   }
-  // Of all terms.
+  // After all terms.
   void finish(uint64_t& low, uint64_t& high, char& open) {
     if (lane_.is_float() && (op_ == "ReduceSum" || op_ == "ReduceProd")) finish_real();
     low = low_;
@@ -58,7 +58,7 @@ class Fold {
     }
     if (lane_.is_float()) take_zeros(low, high);
   }
-  // Which zero is the extreme of both depends on the order.
+  // Which of the two zeros is the extreme depends on the order.
   void take_zeros(uint64_t low, uint64_t high) {
     const uint64_t negative = detail::bits_of(lane_, -0.0);
     if (real_of(lane_, low_) == 0 && (low == negative || high == negative)) low_ = negative;
@@ -80,7 +80,7 @@ class Fold {
     magnitude_ *= std::max(magnitude, 1.0);
     smallest_ *= std::min(magnitude, 1.0);
   }
-  // What a fold in another order may overflow or lose is open.
+  // If a fold in another order may overflow or lose precision completely, the result is open.
   void finish_real() {
     const bool single = lane_ == kF32;
     const double unit = 1.01 * static_cast<double>(terms_) * (single ? 0x1p-24 : 0x1p-51);
@@ -106,8 +106,8 @@ class Fold {
 const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kNeg("Neg"), kSum("ReduceSum"), kScalar("Scalar"),
     kErf("Erf"), kTanh("Tanh"), kExp("Exp"), kGreatest("ReduceMax");
 
-// Ends so many numbers farther out. Half a unit in the last place of each of three arguments, the two of a product and
-// that of the power itself, is one and a half; below a power of two numbers are twice as dense.
+// Moves both ends outward by this many numbers. Half a unit in the last place for each of the three arguments (two of a
+// product, and that of the power itself) is one and a half; below a power of two numbers are twice as dense.
 constexpr int kStepsOfMoved = 3;
 Bounds moved(Bounds argument) {
   for (size_t i = 0; i < argument.size(); ++i) {
@@ -117,7 +117,7 @@ Bounds moved(Bounds argument) {
       for (int step = 0; step < kStepsOfMoved; ++step) x = std::nextafter(x, towards);
       bits = std::bit_cast<uint32_t>(x);
     };
-    // 0 is the difference of what is the greatest: nothing is rounded.
+    // A difference of 0 from the greatest is exact.
     const bool is_zero = real_of(kF32, argument.low[i]) == 0 && real_of(kF32, argument.high[i]) == 0;
     if (argument.open[i] || is_zero) continue;
     out(argument.low[i], -std::numeric_limits<float>::infinity());
@@ -125,11 +125,12 @@ Bounds moved(Bounds argument) {
   }
   return argument;
 }
-// Of a product of two functions: mantissas that are just above 1 and just below 2 bring the units of one twice, and
-// rounding it half a unit.
+// For a product of two functions: with mantissas just above 1 and just below 2, the units of one count twice, and
+// rounding adds half a unit.
 double units_of_moved(double units) { return 3 * units + 0.5; }
 
-// Which Erf and Tanh of a body may be tables, and the polynomials that their arguments are of one value.
+// Determines which Erf and Tanh nodes of a body may become tables, and the polynomials of one value that are their
+// arguments.
 class Tables {
  public:
   explicit Tables(const Body& body)
@@ -156,12 +157,12 @@ class Tables {
     return (node.op == kErf || node.op == kTanh) && is_f32(node.result) &&
            sizes_[static_cast<size_t>(node.result)] >= 1;
   }
-  // The node that makes `id` of the value of which it is a polynomial; null: it is that value, or a number.
+  // The node that computes `id` from the value of which it is a polynomial; null: it is that value, or a number.
   const BodyNode* step(ValueId id) const {
     const ValueId base = bases_[static_cast<size_t>(id)];
     return base == id || base == kNumber ? nullptr : makers_[static_cast<size_t>(id)];
   }
-  // May the result of a step have a coefficient that none of its operands has?
+  // Whether the result of a step may have a coefficient that none of its operands has.
   bool makes_coefficient(const BodyNode& step) const {
     const auto is_number = [&](ValueId id) { return bases_[static_cast<size_t>(id)] == kNumber; };
     return step.op != kNeg && (step.op != kMul || std::ranges::any_of(step.operands, is_number));
@@ -190,7 +191,7 @@ class Tables {
     return base;
   }
 
-  // Of a Scalar, and of what is made of these alone; 0: it is none.
+  // For a Scalar, and values computed from these only; 0: not a number.
   double number_of(const BodyNode& node) const {
     if (bases_[static_cast<size_t>(node.result)] != kNumber || !is_f32(node.result)) return 0;
     if (node.op == kScalar)
@@ -202,7 +203,8 @@ class Tables {
     return node.op == kAdd ? a + b : a - b;
   }
   double number(ValueId id) const { return numbers_[static_cast<size_t>(id)]; }
-  // How large operand `k` may be for `node` to sum it, in the end, with numbers of at least its size; 0: it does not.
+  // The largest magnitude of operand `k` for which `node` finally adds it to numbers of at least its magnitude; 0: it
+  // does not.
   double most_of_operand(const BodyNode& node, size_t k) const {
     if (!is_arithmetic(node)) return 0;
     const double most = sizes_[static_cast<size_t>(node.result)];
@@ -215,9 +217,9 @@ class Tables {
 
   const Body& body_;
   std::vector<const BodyNode*> makers_;  // null: a port's
-  std::vector<ValueId> bases_;           // what each value is a polynomial of
-  std::vector<double> numbers_;          // what each is, if it is one everywhere
-  std::vector<double> sizes_;            // that each may have for all its readers to sum it with as much
+  std::vector<ValueId> bases_;           // the value of which each is a polynomial
+  std::vector<double> numbers_;          // the number that each is, if it is uniform and known
+  std::vector<double> sizes_;            // the largest magnitude of each that all its readers add to numbers as large
 };
 
 class Walk {
@@ -285,7 +287,7 @@ class Walk {
     at(port.value) = points(std::move(lanes));
   }
 
-  // Of x (c + f), f becoming level: what is added to f, and the products of that.
+  // Marks gates x (c + f), where f saturates: sums of f and constants, and products of these.
   void note_gate(const BodyNode& node) {
     const auto any = [&](const std::vector<char>& flags) {
       return std::ranges::any_of(node.operands, [&](ValueId id) { return flags[static_cast<size_t>(id)] != 0; });
@@ -297,7 +299,7 @@ class Walk {
     gated_[result] = (sum && any(levels_)) || ((by_constant || node.op == kMul) && any(gated_));
   }
 
-  // Powers of f32 less the greatest.
+  // Marks exponentials of f32 minus the maximum.
   void note_moved() {
     std::vector<char> greatest(moved_.size(), 0), less(moved_.size(), 0);
     for (const BodyNode& node : body_.nodes) {
@@ -337,9 +339,9 @@ class Walk {
     return bound_lanes(node.op, node.attributes, from, operands, lane(node.result), lane_rules);
   }
 
-  // The reference has none.
+  // The reference uses none.
   bool has_tables() const { return rules_.table_error > 0 && !rules_.in_any_precision; }
-  // What a table may take `id` to be, of the value of which it is a polynomial.
+  // The argument that a table may see for `id`, given bounds of the value of which it is a polynomial.
   Result<Bounds> step(ValueId id) {
     const BodyNode* const node = tables_.step(id);
     if (!node) return at(id);
@@ -368,7 +370,7 @@ class Walk {
     return lane_rules;
   }
 
-  // x != x asks for NaN, whatever else x may be.
+  // x != x is a test for NaN, whatever x may be otherwise.
   bool is_compared_with_itself(const BodyNode& node) const {
     return node.operands.size() == 2 && node.operands[0] == node.operands[1] && lane(node.result).is_bool() &&
            !lane(node.operands[0]).is_bool();
@@ -418,13 +420,13 @@ class Walk {
   const BoundRules& rules_;
   const Tables tables_;
   std::vector<Bounds> values_;
-  std::vector<std::optional<Bounds>> steps_;  // of polynomials that tables are of
-  std::vector<char> added_;                   // values that some node adds, as they are or negated
+  std::vector<std::optional<Bounds>> steps_;  // of polynomials that are arguments of tables
+  std::vector<char> added_;                   // values that some node adds, directly or negated
   std::vector<char> multiplied_;              // values that some node multiplies
-  std::vector<char> constant_;                // values that are alike everywhere, known when code is made
+  std::vector<char> constant_;                // uniform values known when code is generated
   std::vector<char> levels_;                  // Erf and Tanh, negated and times constants
   std::vector<char> gated_;                   // sums of these and constants that are multiplied, and their products
-  std::vector<char> moved_;                   // powers that may be products of two
+  std::vector<char> moved_;                   // exponentials that may be computed as products of two
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Intervals through elementwise operators.
+// Interval arithmetic through elementwise operators.
 #include <algorithm>
 #include <initializer_list>
 #include <numbers>
@@ -19,7 +19,7 @@ using detail::real_of;
 bool is_one_of(Name op, std::initializer_list<std::string_view> names) {
   return std::any_of(names.begin(), names.end(), [op](std::string_view name) { return op.view() == name; });
 }
-// Gives one of its operands, a whole number, or what a rounding is by its own meaning.
+// Whether the result is one of the operands or an integer, or is rounded by definition.
 bool is_selection(Name op) {
   return is_one_of(op, {"Neg", "Abs", "Floor", "Ceil", "RoundEven", "Max", "Min", "ClampLow", "ClampHigh", "Round",
                         "Convert", "Fmod", "Mod"});
@@ -28,7 +28,7 @@ bool is_rounded_once(Name op) { return is_one_of(op, {"Add", "Sub", "Mul", "Div"
 
 // ---- An operator on the ends of its operands ----
 
-// Intervals of operands, and of the results at their corners: all ways to take one end of each.
+// The intervals of operands, and results at their corners: all combinations of one end of each.
 class Corners {
  public:
   Corners(Name op, const Attributes& attributes, std::vector<ElementType> from, std::vector<Bounds> operands,
@@ -57,7 +57,7 @@ class Corners {
     }
     return {};
   }
-  // The same operands as a corner before: an operand has one end everywhere.
+  // Whether the operands equal those of an earlier corner, since the interval of an operand is a single point.
   bool repeats(size_t corner) const {
     for (size_t k = 0; k < operands_.size(); ++k)
       if (corner >> k & 1 && operands_[k].low == operands_[k].high) return true;
@@ -87,7 +87,7 @@ class Corners {
       if (is_unsure_of(k, i)) return true;
     return is_one_of_zeros(i);
   }
-  // Which zero the greater of both is depends on their order.
+  // Which of two zeros is the greater depends on their order.
   bool is_one_of_zeros(size_t i) const {
     return from_[0].is_float() && is_one_of(op_, {"Max", "Min"}) && low(0, i) == 0 && low(1, i) == 0 &&
            operands_[0].low[i] != operands_[1].low[i];
@@ -96,14 +96,14 @@ class Corners {
   double high(size_t k, size_t i) const { return real_of(from_[k], operands_[k].high[i]); }
   bool holds_zero(size_t k, size_t i) const { return low(k, i) <= 0 && high(k, i) >= 0; }
 
-  // Extends the ends of lane `i` by what operands between theirs may give; false: that is not known.
+  // Extends the interval of lane `i` by the results for operands inside their intervals; false: these are not known.
   bool holds_what_is_between(size_t i) {
     if (is_one_of(op_, {"Equal", "NotEqual"})) return may_be_equal(i);
     if (from_[0].is_bool()) return true;
     return from_[0].is_float() ? hull_of_floats(i) : hull_of_integers(i);
   }
 
-  // a = b holds somewhere unless the intervals are apart.
+  // a = b is possible unless the intervals are disjoint.
   bool may_be_equal(size_t i) {
     const Bounds &a = operands_[0], &b = operands_[1];
     if (is_less(from_[0], a.high[i], b.low[i]) || is_less(from_[0], b.high[i], a.low[i])) return true;
@@ -128,13 +128,13 @@ class Corners {
     if (real_of(to_, made_.low[i]) == 0) made_.low[i] = detail::bits_of(to_, -0.0);
     if (real_of(to_, made_.high[i]) == 0) made_.high[i] = 0;
   }
-  // Of functions that turn somewhere else than at 0: at least the greatest magnitude of their derivative.
+  // For functions with extreme values at points other than 0: an upper bound of the magnitude of their derivative.
   std::optional<double> steepest() const {
     if (is_one_of(op_, {"Sin", "Cos"})) return 1;
     if (is_one_of(op_, {"Swish", "Mish", "Gelu"})) return 1.2;
     return std::nullopt;
   }
-  // Between the ends the function gets no further from either end's result than `rise`.
+  // Inside the interval the function differs from the result at either end by at most `rise`.
   void extend(size_t i, double rise) {
     double least = real_of(to_, made_.low[i]), most = real_of(to_, made_.high[i]);
     const double deepest = most - rise, highest = least + rise;
@@ -157,9 +157,9 @@ class Corners {
       if (to_.is_bool()) made_.low[i] = 0;
       return true;
     }
-    return width_of(to_, made_, i) == sum_of_widths(i);  // no number was cut
+    return width_of(to_, made_, i) == sum_of_widths(i);  // no number was truncated
   }
-  // Sums of integers that did not wrap around at one corner only are as wide as their operands together.
+  // The width of a result interval; if all corners or none wrapped around, it equals the sum of the operands' widths.
   static uint64_t width_of(ElementType element, const Bounds& bounds, size_t i) {
     const uint64_t width = bounds.high[i] - bounds.low[i];
     return element.bits() == 64 ? width : width & ((uint64_t{1} << element.bits()) - 1);
@@ -176,13 +176,13 @@ class Corners {
   const ElementType to_;
   const std::vector<Bounds> operands_;
   Bounds made_;
-  std::vector<size_t> nans_;  // at how many corners each lane is one
+  std::vector<size_t> nans_;  // per lane: number of corners with a NaN result
   size_t corners_ = 0;
 };
 
 // ---- Where ----
 
-// By lane: the chosen side, or both.
+// By lane: the chosen side, or the union of both.
 Bounds choose(std::span<const Bounds> operands, ElementType to) {
   const Bounds &condition = operands[0], &x = operands[1], &y = operands[2];
   Bounds made;
@@ -202,7 +202,7 @@ Bounds choose(std::span<const Bounds> operands, ElementType to) {
   return made;
 }
 
-// ---- Numbers that are not rounded to their lanes yet ----
+//  // ---- Numbers before they are rounded to their lanes ----
 
 LaneBits widened(const LaneBits& lanes) {
   LaneBits wide;
@@ -211,7 +211,7 @@ LaneBits widened(const LaneBits& lanes) {
   return wide;
 }
 
-// f32 is computed in f64, which stands for the real numbers. Then the ends go outward to floats.
+// f32 is computed in f64, which represents the real numbers. The ends are then rounded outward to floats.
 Result<Bounds> bound_wide(Name op, const Attributes& attributes, std::span<const ElementType> from,
                           std::span<const Bounds> operands, ElementType to, double units, double error) {
   const auto wide = [](ElementType lane) { return lane == kF32 ? kF64 : lane; };
@@ -225,7 +225,7 @@ Result<Bounds> bound_wide(Name op, const Attributes& attributes, std::span<const
   TENON_TRY(made, Corners(op, attributes, std::move(types), std::move(bounds), wide(to)).run());
   for (size_t i = 0; i < made.size(); ++i) {
     const double low = real_of(kF64, made.low[i]), high = real_of(kF64, made.high[i]);
-    // The functions of f64 are those of std, which are within a unit.
+    // The f64 functions are those of std, which are accurate to a unit.
     const bool single = to == kF32;
     const double lowered = single ? detail::lowered(low, high, units) : std::nextafter(low, -INFINITY);
     const double raised = single ? detail::raised(low, high, units) : std::nextafter(high, INFINITY);

@@ -32,7 +32,7 @@ std::vector<size_t> element_places(DimSet from, DimSet to, const Dims& extents) 
 PortLayout layout_of(const BodyPort& port, DimSet varies, const Dims& extents) {
   PortLayout made{.strides = std::vector<int64_t>(extents.size(), 0)};
   auto cut = port.cuts.begin();
-  int64_t next = made.bytes = port.element.bits() / 8;  // bytes of what lies further in, gaps and all; and without
+  int64_t next = made.bytes = port.element.bits() / 8;  // bytes of the inner dims, with gaps; and without
   for (size_t d = extents.size() + 1; d-- > 0;) {
     if (d < extents.size() && (varies >> d & 1)) {
       made.strides[d] = next;

@@ -58,7 +58,7 @@ double cycles_per_element(const Body& body, int lanes, const codegen::JitterTabl
   const DimSet all = body.all_dims();
   const auto each = [&](ValueId id) { return body.values[static_cast<size_t>(id)].varies == all; };
   double cycles = 0;
-  // A reduction's operand is what varies.
+  // A reduction's operand is the one that varies.
   for (const BodyNode& node : body.nodes)
     if (each(node.result) || std::any_of(node.operands.begin(), node.operands.end(), each))
       cycles += cycles_of_node(body, node, table, target);

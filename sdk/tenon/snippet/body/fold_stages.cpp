@@ -16,16 +16,16 @@ const Name& reduced_count() {
   return kName;
 }
 
-// Folds of parts, folded, are the fold of the whole, from any such value on.
+// Whether the initial value is neutral, so that the fold of the parts' folds is the fold of the whole.
 bool begins_with_nothing(const BodyNode& fold, ElementType lane) {
   static const Name kSum("ReduceSum"), kProduct("ReduceProd");
   const auto bits = static_cast<uint64_t>(*fold.attributes.find("initial")->get_if<int64_t>());
   if (fold.op == kSum) return bits == 0;
   if (fold.op == kProduct) return bits == lane_bits(lane, 1);
-  return true;  // of extrema, any value taken again changes nothing
+  return true;  // for extrema, taking a value twice changes nothing
 }
 
-// Dims that no value tells apart, and no gap of a port lies between, become one.
+// Merges dims that no value distinguishes and between which no port has a gap.
 void join_dims(FoldStage& stage, size_t fixed) {
   Body& body = stage.body;
   const auto is_cut_before = [&](const BodyPort& port, size_t d) {
@@ -75,7 +75,7 @@ class Maker {
 
   std::optional<FoldStages> make() {
     if (!may_be_cut()) return std::nullopt;
-    std::vector<size_t> few, many;  // outputs that are made of folds alone, and others
+    std::vector<size_t> few, many;  // outputs computed from folds only, and others
     for (size_t j = 0; j < whole_.outputs.size(); ++j) {
       const DimSet varies = varies_of(whole_.outputs[j].value);
       if ((varies >> cut_ & 1) == 0 && (varies & folded_) != 0) return std::nullopt;
@@ -93,7 +93,7 @@ class Maker {
   }
 
  private:
-  // A stage that is being made.
+  // A stage under construction.
   struct Stage {
     FoldStage stage;
     std::vector<ValueId> made;  // by value of the whole: that of the stage; -1: not yet
@@ -141,7 +141,7 @@ class Maker {
     made_.stages.push_back(std::move(stage.stage));
   }
 
-  // Of the stage's dims; of a stage that joins parts, kept dims alone, behind the parts.
+  // In terms of the stage's dims; in a stage that joins parts, kept dims only, after the parts.
   DimSet dims_in(const Stage& stage, DimSet set) const {
     if (stage.stage.kind != FoldStage::Kind::joins) return set;
     DimSet dims = 0;
@@ -175,7 +175,7 @@ class Maker {
     stage.outputs.push_back(to);
   }
 
-  // Memory for what node `result` of the whole folds to, or counts.
+  // Scratch memory for the fold or count that is node `result` of the whole.
   size_t memory_of(ValueId result) {
     int& index = memory_of_[at(result)];
     if (index < 0) {
@@ -187,7 +187,7 @@ class Maker {
     return static_cast<size_t>(index);
   }
 
-  // Makes `wanted`, values of the whole, in the stage: folds come from memory unless they are made.
+  // Adds `wanted`, values of the whole, to the stage: folds are read from memory unless the stage computes them.
   void add(Stage& stage, const std::vector<ValueId>& wanted) {
     std::vector<char> needed(whole_.values.size(), 0);
     for (const ValueId id : wanted) needed[at(id)] = 1;
@@ -225,7 +225,8 @@ class Maker {
       if (is_reduction(node.op) && levels_[at(node.result)] == level) f(node);
   }
 
-  // The sums behind the folds of `level`, if each can be moved: a part of them then goes by what the part folds to.
+  // The sums that depend on folds of `level`, if each can be rescaled: a part of them is then computed relative to the
+  // part's fold.
   std::vector<MovedSum> sums_moved_behind(int level) const {
     std::vector<const BodyNode*> firsts;
     for_folds(level, [&](const BodyNode& fold) { firsts.push_back(&fold); });
@@ -239,9 +240,9 @@ class Maker {
     return all ? sums : std::vector<MovedSum>{};
   }
 
-  // What stands in a stage for values of the whole, of parts or of all.
+  // Values in a stage that represent values of the whole, for one part or for all.
   using Standing = std::map<ValueId, ValueId>;
-  // `id`, made of folds and the count of their elements.
+  // `id`, computed from folds and the count of their elements.
   ValueId made_of_folds(Stage& stage, ValueId id, Standing& standing) const {
     if (const auto found = standing.find(id); found != standing.end()) return found->second;
     BodyNode node = *makers_[at(id)];
@@ -252,14 +253,14 @@ class Maker {
     }
     return standing[id] = stage.stage.body.append(std::move(node), {lane_of(id), varies}, stage.stage.body.nodes);
   }
-  // The count that means are made with.
+  // The count used for means.
   ValueId count_of(const MovedSum& sum) const { return makers_[at(sum.by)]->operands[1]; }
 
   size_t add_part(ElementType element, DimSet dims) {
     made_.memories.push_back({.element = element, .dims = dims, .by_part = true});
     return made_.memories.size() - 1;
   }
-  // A fold, or sum, of a part, to memory.
+  // Stores a fold, or sum, of a part to memory.
   size_t put_part(Stage& stage, BodyNode fold, ValueId operand, ValueId of) {
     fold.operands = {operand};
     const ValueId part = stage.stage.body.append(std::move(fold), like(stage, of), stage.stage.body.nodes);
@@ -287,7 +288,7 @@ class Maker {
     end(std::move(stage));
   }
 
-  // Of a part, by what the part folds to.
+  // The sum of a part, relative to the part's fold.
   void put_moved(Stage& stage, const MovedSum& sum, Standing& standing) {
     Body& body = stage.stage.body;
     BodyNode difference = *sum.difference, term = *sum.term;
@@ -306,7 +307,7 @@ class Maker {
                {.in_memory = true, .index = part.count});
   }
 
-  // `outputs`: of the whole, made of folds and of what is kept alone.
+  // `outputs`: of the whole, computed from folds and kept values only.
   void joins(int level, const std::vector<MovedSum>& sums, const std::vector<size_t>& outputs) {
     Stage stage = begin(FoldStage::Kind::joins, str("joins", level));
     const int last = level + (sums.empty() ? 0 : 1);
@@ -340,7 +341,7 @@ class Maker {
                stage.stage.body.append(std::move(fold), like(stage, result), stage.stage.body.nodes);
   }
 
-  // Each part's sum is moved to what all fold to.
+  // Rescales each part's sum to the fold of all parts.
   void join_moved(Stage& stage, const MovedSum& sum, Standing& of_parts, Standing& of_all) {
     const Part& part = parts_.at(sum.fold->result);
     Moments moments{.count = -1, .first = -1, .second = part_input(stage, part.memory)};
@@ -358,8 +359,8 @@ class Maker {
                      : move_powers(append, moments.second, from, to));
   }
 
-  // Is it read by what varies over folded dims, or by a fold deeper than `level`? Else only by outputs of the last such
-  // stage.
+  // Whether it is read by values that vary over folded dims, or by a fold deeper than `level`. Otherwise only outputs
+  // of the last such stage read it.
   bool is_wanted_later(ValueId fold, int level) const {
     if (level < deepest_) return true;
     std::vector<char> from_fold(whole_.values.size(), 0);
@@ -384,7 +385,7 @@ class Maker {
     end(std::move(stage));
   }
 
-  // Memories of what parts fold to; of sums of squares that are moved, of the differences and of the counts as well.
+  // Scratch memory for the folds of parts; for rescaled sums of squares, also for the differences and the counts.
   struct Part {
     size_t memory = 0, differences = 0, count = 0;
   };
@@ -393,7 +394,7 @@ class Maker {
   const size_t cut_;
   const DimSet folded_;
   int deepest_ = 0;
-  std::vector<int> levels_;     // by value: how many folds lie on a way to it
+  std::vector<int> levels_;     // by value: the number of folds on a path to it
   std::vector<int> memory_of_;  // by value
   std::vector<const BodyNode*> makers_;
   std::map<ValueId, Part> parts_;  // by fold of the whole

@@ -6,7 +6,7 @@
 namespace tenon::snippet {
 namespace {
 
-// Looks for what sums go by.
+// Finds the values to which sums are relative.
 class Finder {
  public:
   Finder(const Body& body, std::span<const BodyNode* const> makers, std::span<const BodyNode* const> firsts)
@@ -36,7 +36,7 @@ class Finder {
     const BodyNode* node = makers_[index(id)];
     return node && node->op == op ? node : nullptr;
   }
-  // Is `id` one of the first folds, from `initial` on, and what it takes `x`?
+  // Whether `id` is a first fold of `x` by `op` from `initial` on.
   bool folds(ValueId id, Name op, ValueId x, double initial) const {
     const BodyNode* fold = node_of(id, op);
     return fold && std::ranges::find(firsts_, fold) != firsts_.end() && fold->operands[0] == x &&
@@ -47,7 +47,7 @@ class Finder {
     return node &&
            static_cast<uint64_t>(*node->attributes.find("bits")->get_if<int64_t>()) == lane_bits(of(id), number);
   }
-  // The greatest x, or that where it is finite and 0 elsewhere.
+  // Whether it is the maximum of x, or that with 0 where it is not finite.
   bool is_greatest(ValueId id, ValueId x) const {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     if (folds(id, "ReduceMax", x, -kInfinity)) return true;
@@ -90,7 +90,7 @@ ValueId Appender::node(Name op, std::vector<ValueId> operands, Attributes attrib
                    {element, varies}, body_.nodes));
 }
 
-// Infinite ones that are alike have no difference; nothing, and what vanishes beside `to`, stays nothing, whatever the
+// Equal infinities have no difference; a zero sum, and one that vanishes relative to `to`, stay zero, whatever the
 // factor.
 ValueId move_powers(Appender& a, ValueId sum, ValueId from, ValueId to) {
   const ValueId zero = a.scalar(a.of(sum), 0);

@@ -38,7 +38,7 @@ Result<Dims> space_extents(const Body& body, std::span<const Dims> shapes) {
   return extents;
 }
 
-// Rows of two pieces for threads are not joined, so that they can be cut.
+// Rows that give two pieces for threads are not joined, so that they can be cut.
 int64_t rows_to_join(int64_t rows, int64_t columns, int lanes) {
   constexpr int64_t kElements = 512, kLeastJoined = 6, kLine = 16;
   if (columns < 1 || columns >= 2 * kLineElements) return 1;
@@ -81,7 +81,7 @@ Result<CallPlan> CallPlan::make_for_extents(const Body& body, const LinearKernel
                  ", which is not the innermost of ", body.rank());
   for (size_t d = 0; d < body.rank(); ++d)
     if (body.dims[d].parted) plan.parted_dim_ = static_cast<int>(d);
-  // A part of what a stretch walks is no stretch, unless it is the outermost dim of it.
+  // A part of a contiguous stretch of dims is not a stretch, unless its outermost dim is cut.
   if (plan.parted_dim_ >= 0 && kernel.stretch >= 0 && plan.parted_dim_ > kernel.stretch)
     return error(Code::internal, "linear kernel '", kernel.name, "' walks dims from ", kernel.stretch,
                  " on as one stretch, and dim ", plan.parted_dim_, " is parted");
@@ -135,7 +135,7 @@ CallPlan::Walk CallPlan::walk_of(const Dims& extents) const {
 
 namespace {
 
-// Does the tensor have a cut of extents that are not known? Only some of them suit it.
+// Whether the tensor has a cut with unknown extents, which only some extents satisfy.
 bool cuts_open_extents(const Body& body, const BodyPort& port) {
   return std::ranges::any_of(port.cuts, [&](const PortCut& cut) {
     for (auto d = static_cast<size_t>(cut.dim); d < body.rank(); ++d)
@@ -146,7 +146,7 @@ bool cuts_open_extents(const Body& body, const BodyPort& port) {
 
 }  // namespace
 
-// Where an extent is not known: what is alike for two of them.
+// For an unknown extent: the words that are equal for two values of it.
 Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel, DimSet whole) {
   kernel.whole = whole;
   if (body.rank() == 0 || !body.dims.back().extent.is_constant() || !(body.dims.back().reduced || whole != 0))
@@ -172,8 +172,8 @@ Result<void> CallPlan::write_known(const Body& body, LinearKernel& kernel, DimSe
   return {};
 }
 
-// Does it not depend on extents that split() and split_fold() cut, nor on those of scratch memory, which may be a
-// chunk's?
+// Whether it is independent of extents that split() and split_fold() cut, and of those of scratch memory, which may be
+// a chunk's.
 bool CallPlan::is_same_for_chunks(const Word& word) const {
   const auto is_whole = [&](int dim) { return dim < 0 || (dim != parted_dim_ && !(splittable_ >> dim & 1)); };
   const bool of_tensor = word.port < static_cast<int>(tensors_);
@@ -202,7 +202,7 @@ void CallPlan::add_scratch_port(const LinearKernel::Scratch& scratch, const Dims
                     .element_bytes = scratch.element.bits() / 8});
 }
 
-// What ports have in one column of the innermost dim, at one point of the kept dims around it.
+// Bytes of all ports in one column of the innermost dim, at one point of the outer kept dims.
 int64_t CallPlan::column_bytes() const {
   int64_t all = 0;
   for (size_t i = 0; i < tensors_; ++i) {
@@ -229,7 +229,7 @@ double CallPlan::folded_bytes(int64_t columns) const {
   return all;
 }
 
-// Elements of the innermost dim at most in a chunk; 0: any number.
+// Most elements of the innermost dim in a chunk; 0: any number.
 int64_t CallPlan::block_for(const LinearKernel::Blocks& blocks) {
   if (blocks.sizes.empty() || empty_ || !(blocks.inside || (splittable_ >> blocks.dim & 1))) return 0;
   const double bytes = static_cast<double>(column_bytes());
@@ -313,7 +313,7 @@ Split CallPlan::split_fold(int64_t parts) const {
   return split;
 }
 
-// The innermost dim, so that there are `wanted` blocks at least if it has as many lines.
+// Cuts the innermost dim so that there are at least `wanted` blocks if it has as many lines.
 void CallPlan::cut_blocks(Split& split, int64_t wanted) const {
   const auto up = [](int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple; };
   const int64_t extent = extents_.back(), lines = up(up(extent, wanted), kLineElements);

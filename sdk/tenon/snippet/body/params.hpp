@@ -146,7 +146,7 @@ class TENON_API CallPlan {
   size_t inputs_ = 0, tensors_ = 0, scratch_bytes_ = 0;
   int parted_dim_ = -1;  // -1: none is
   int stretch_ = -1;     // LinearKernel::stretch
-  int joined_dim_ = -1;  // rows of it are joined, so many each time
+  int joined_dim_ = -1;  // rows of it are joined, each_ at a time
   int64_t each_ = 1;
   LinearKernel::Blocks blocks_;
   bool blocks_are_near_ = false;

@@ -1,4 +1,4 @@
-// The words of a call: what each of them means for the extents of a plan, and for a piece of its work.
+// The words of a call: their values for the extents of a plan, and for a piece of its work.
 #include <algorithm>
 #include <array>
 
@@ -15,7 +15,7 @@ struct Piece {
 Piece piece_of(int64_t extent, int64_t parts, int64_t multiple, int64_t number) {
   const int64_t units = (extent + multiple - 1) / multiple;
   const auto border = [&](int64_t i) {
-    // units * i / parts without leaving int64
+    // units * i / parts without overflow of int64
     return std::min(extent, (units / parts * i + units % parts * i / parts) * multiple);
   };
   return {border(number), border(number + 1) - border(number)};
@@ -67,8 +67,8 @@ Result<CallPlan::Word> CallPlan::word_of(const Body& body, const LinearKernel& k
   return word;
 }
 
-// Bytes of the word's port from one element of a dim to the next. Rows of a joined one lie one behind the other, as do
-// blocks of columns, and the elements of a stretch.
+// Stride of the word's port along a dim, in bytes. Rows of a joined row are contiguous, as are blocks of columns, and
+// the elements of a stretch.
 int64_t CallPlan::stride_of(const Word& word, int dim) const {
   const std::vector<int64_t>& strides = ports_[static_cast<size_t>(word.port)].strides;
   if (static_cast<size_t>(dim) < strides.size()) return strides[static_cast<size_t>(dim)];
@@ -149,7 +149,7 @@ void CallPlan::fill(std::span<int64_t> words, std::span<void* const> addresses, 
       words[i] = word.kind == Param::Kind::count ? count_of(word, extents) : value_of(word, walk);
       continue;
     }
-    if (static_cast<size_t>(word.port) >= tensors_) continue;  // each chunk begins at the begin
+    if (static_cast<size_t>(word.port) >= tensors_) continue;  // each chunk starts at the beginning
     const Port& port = ports_[static_cast<size_t>(word.port)];
     for (size_t d = 0; d < extents_.size(); ++d) words[i] += begins[d] * port.strides[d];
     const bool folded =

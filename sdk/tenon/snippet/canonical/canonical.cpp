@@ -12,7 +12,7 @@
 namespace tenon::snippet {
 namespace {
 
-// ---- What is built ----
+//  // ---- Result ----
 
 struct Member {
   const Op* op = nullptr;
@@ -21,7 +21,7 @@ struct Member {
   bool folds = false;
 };
 
-// A value that is read, and how it lies in the operand of the operator that it is, or is a part of.
+// A value that is read, and its position in the operand of the operator of which it is all or a part.
 struct Input {
   const Value* value = nullptr;
   size_t operand = 0;
@@ -33,7 +33,7 @@ struct Output {
   std::vector<DimCut> cuts = {};
 };
 
-// The operators, their one space, and what goes in and out.
+// The operators, their common space, and their inputs and outputs.
 struct Parts {
   std::vector<Member> members;
   Space space;
@@ -71,7 +71,7 @@ Result<Member> member_of(const Op& op) {
   return member;
 }
 
-// One of two that can be joined takes the other in; null: there are no two.
+// Joins two members that can be joined, and returns the joined one; null: there are none.
 Member* join_any(std::vector<Member*>& pending) {
   for (Member* member : pending) {
     const auto other = std::find_if(pending.begin(), pending.end(), [&](Member* candidate) {
@@ -84,8 +84,8 @@ Member* join_any(std::vector<Member*>& pending) {
   return nullptr;
 }
 
-// Joins what shares values with what is joined already, beginning with the largest space, which in the end holds all
-// others; forwards and backwards until nothing more fits. Operators that only fit together are joined first.
+// Joins operators that share values with those joined so far, starting with the largest space, which finally contains
+// all others; forwards and backwards until nothing more fits. Operators that fit only in combination are joined first.
 Result<void> join(Parts& parts) {
   std::vector<Member*> pending;
   for (Member& member : parts.members) pending.push_back(&member);
@@ -107,7 +107,7 @@ Result<void> join(Parts& parts) {
   return {};
 }
 
-// Parts that `inner`, in the region of a subgraph, takes of an operand of it; false: it is another operator.
+// Adds the parts of a subgraph's operand that `inner`, in its region, takes; false: it is another operator.
 bool add_parts(const Op& inner, std::vector<Input>& parts) {
   const Value* whole = inner.operand(0);
   if (!whole || whole->producer() != nullptr) return false;
@@ -157,7 +157,7 @@ bool holds(const ValueAxes& axes, AxisId id) {
                      [id](const AxisList& list) { return std::find(list.begin(), list.end(), id) != list.end(); });
 }
 
-// Axes that stand side by side and that no value tells apart, nor a gap between them.
+// Adjacent axes that no value distinguishes, and between which there is no gap.
 std::vector<AxisList> joined_axes(const Parts& parts) {
   const Space& space = parts.space;
   std::vector<AxisId> behind_gaps;
@@ -180,7 +180,7 @@ std::vector<AxisList> joined_axes(const Parts& parts) {
   return dims;
 }
 
-// Where a run reads the extents of axes: as few dims of ports as make them up.
+// Finds where a run reads the extents of axes: a minimal number of ports' dims that determine them.
 class ExtentFinder {
  public:
   ExtentFinder(const Parts& parts) : space_(parts.space) {
@@ -214,7 +214,7 @@ class ExtentFinder {
   }
 
  private:
-  // A dim of a port that is made of the first of `axes`; of how many.
+  // A dim of a port that consists of the first of `axes`; returns how many.
   size_t add_whole(BodyDim& dim, std::span<const AxisId> axes) const {
     ExtentSource best;
     size_t covered = 0;
@@ -228,7 +228,7 @@ class ExtentFinder {
     return covered;
   }
 
-  // A dim of a port in which all but the axis is known.
+  // A dim of a port in which every axis but this one is known.
   bool add_part(BodyDim& dim, AxisId id) const {
     bool found = false;
     for_each_dim([&](ExtentSource source, const AxisList& list) {
@@ -257,7 +257,7 @@ class ExtentFinder {
 
   struct Port {
     const ValueAxes* axes;
-    std::vector<size_t> cut;  // dims that do not tell
+    std::vector<size_t> cut;  // dims that do not determine it
   };
   const Space& space_;
   std::vector<Port> ports_;
@@ -302,7 +302,8 @@ class BodyBuilder {
   }
 
  private:
-  // What no output needs, such as the axes of a reduction as 64-bit lanes: the widest lane type says how many fit.
+  // Removes values that no output needs, such as the axes of a reduction in 64-bit lanes: the widest lane type
+  // determines the number of lanes.
   void drop_unused() {
     std::vector<ValueId> places(body_.values.size(), -1);
     const auto place = [&](ValueId id) -> ValueId& { return places[static_cast<size_t>(id)]; };

@@ -26,7 +26,7 @@ AxisId Space::add_axis(Expr extent) {
 
 Result<void> Space::set(const Value& value, ValueAxes axes) {
   const auto [place, added] = values_.try_emplace(&value, std::move(axes));
-  // `axes` is as it was when the value was there.
+  // `axes` equal those of the value's first occurrence.
   if (added || place->second == axes) return {};
   return error(Code::unsupported, "%", value.name(), " is read along two different axes");
 }
@@ -44,12 +44,12 @@ bool Space::folds() const {
 
 // ---- Of several ----
 
-// Which axis of the other space is which of this one.
+// The correspondence between the axes of another space and those of this one.
 struct Space::Matching {
   std::vector<AxisId> here;   // by axis of the other space; -1: none
   std::vector<AxisId> there;  // by axis of this space
   std::string why;
-  // An axis that the other side has in parts.
+  // An axis that is split on the other side.
   struct Refinement {
     bool of_other = false;
     AxisId axis = -1;
@@ -127,7 +127,7 @@ void Space::refine(AxisId id, std::span<const Expr> extents) {
 
 namespace {
 
-// Does an axis without twin stand around one that has a twin?
+// Whether an axis without a counterpart encloses one that has a counterpart.
 bool surrounds(const std::vector<AxisId>& order, const std::vector<AxisId>& twins) {
   bool alone = false;
   for (const AxisId id : order) {

@@ -119,7 +119,7 @@ ValueId Rebuild::cast(ValueId value, ElementType from, ElementType to) {
 ValueId Rebuild::cast_from_float(ValueId value, ElementType from, ElementType to) {
   const ElementType lane = codegen::lane_type(to);
   if (to.is_float()) {
-    // f16 to f32 and f64 are exact. Rounded before it is converted: from f64, once.
+    // From f16 to f32 and f64 the conversion is exact. Otherwise it is rounded before the conversion: from f64, once.
     const bool widens = to == kF64 || (to == kF32 && from != kF64);
     return convert(widens || to == kF32 ? value : fit(value, to), lane);
   }
@@ -130,8 +130,8 @@ ValueId Rebuild::cast_from_float(ValueId value, ElementType from, ElementType to
   return convert(value, lane);
 }
 
-// `value`, but where its magnitude is 2^from_bit or more, the last `dropped` bits replaced by one that says whether
-// any of them was set. What is rounded to a few bits afterwards comes out as if it had been rounded at once.
+// `value`, but where its magnitude is at least 2^from_bit the last `dropped` bits are replaced by one sticky bit that
+// is set if any of them was. A later rounding to fewer bits then gives the same result as a single rounding.
 ValueId Rebuild::sticky(ValueId value, int dropped, int from_bit) {
   const ElementType type = lane(value);
   const uint64_t low = (uint64_t{1} << dropped) - 1, all = type == kI64 || type == kU64 ? ~uint64_t{0} : 0xffffffffu;
@@ -152,7 +152,7 @@ ValueId Rebuild::cast_from_int(ValueId value, ElementType from, ElementType to) 
     const bool holds = from.bits() < to.bits() && (from.is_unsigned_int() || to.is_signed_int());
     return holds ? value : fit(value, to);
   }
-  // f32 holds 16 bits, and what it rounds is beyond f16's range; bf16 would be rounded twice.
+  // f32 represents 16 bits exactly, and rounds only what is beyond f16's range; bf16 would be rounded twice.
   if (to != kBF16 || from.bits() < 32) return fit(convert(value, lane), to);
   if (from.bits() == 32) return fit(convert(sticky(value, 9, 24), lane), to);
   return convert(fit(convert(sticky(value, 12, 53), kF64), to), lane);

@@ -1,6 +1,7 @@
 // Functions of one variable, clips and gates.
 //
-// Forms are chosen for their error: no difference of near numbers, no product that overflows before the result does.
+// Formulas are chosen for accuracy: no difference of nearly equal numbers, no product that overflows before the result
+// does.
 #include <cmath>
 
 #include <tenon/snippet/canonical/rebuild_internal.hpp>
@@ -78,8 +79,9 @@ Result<ValueId> gelu(Rebuild& r) {
   return r.node("Gelu", {r.in(0)}, {{"approximate", r.op().attr<std::string>("approximate", "none")}});
 }
 
-// Integers below 32 bits by a whole bias, and of 32 bits by none: their bounds are whole then, too, and f64 holds what
-// i32 holds. x > lambd where x > floor(lambd); bounds that no number passes are those of the type.
+// Integers below 32 bits with an integral bias, and of 32 bits with none: their bounds are then integral, too, and f64
+// represents every i32. x > lambd is equivalent to x > floor(lambd); bounds that no number exceeds are those of the
+// type.
 ValueId shrink_integers(Rebuild& r, double bias, double lambd) {
   const ElementType element = r.element(0), lane = r.lane(r.in(0));
   const bool is_signed = element.is_signed_int();
@@ -101,11 +103,11 @@ ValueId shrink_integers(Rebuild& r, double bias, double lambd) {
   return below > least ? choose(r, "Less", x, below, moved(bias), y) : y;
 }
 
-// Other integers by way of f64, as their bounds are floats.
+// Other integers are computed in f64, since their bounds are floats.
 Result<ValueId> shrink(Rebuild& r) {
   const double bias = r.real("bias", 0), lambd = r.real("lambd", 0.5f);
   const ElementType element = r.element(0);
-  constexpr double kMostMoved = 1 << 24;  // what is left fits 32 bits
+  constexpr double kMostMoved = 1 << 24;  // the result fits 32 bits
   const bool whole = bias == std::floor(bias) && std::abs(bias) <= kMostMoved && !std::isnan(lambd);
   if (element.is_int() && whole && (element.bits() < 32 || (element.bits() == 32 && bias == 0)))
     return shrink_integers(r, bias, lambd);
@@ -117,7 +119,7 @@ Result<ValueId> shrink(Rebuild& r) {
   return element.is_int() ? r.cast(y, kF64, element) : r.fit(y, element);
 }
 
-// The bounds are single numbers, whatever their rank.
+// The bounds are scalars, whatever their rank.
 Result<Space> clip_space(const Op& op) {
   Space space;
   TENON_TRY(axes, space.add_shape(op.operand(0)->type().shape()));

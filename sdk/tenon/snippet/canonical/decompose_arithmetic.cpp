@@ -47,13 +47,13 @@ ValueId root(Rebuild& r, ValueId x) {
   return r.node("Where", {at_infinity, r.scalar_like(x, infinity), of_rest});
 }
 
-// x^0.75, within 1.75 units in the last place: half a unit of the first root counts one and a half times.
+// x^0.75, within 1.75 units in the last place: the half unit of the first root counts one and a half times.
 ValueId three_quarters(Rebuild& r, ValueId x) {
   const ValueId half = root(r, x);
   return r.node("Mul", {half, r.node("Sqrt", {half})});
 }
 
-// x^n of integers by squaring, for n of a few bits; -1: of others.
+// x^n of integers by repeated squaring, for n of a few bits; -1: other exponents.
 ValueId written_out(Rebuild& r, ValueId x, double exponent) {
   constexpr double kMost = 1 << 16;
   if (!(exponent >= 1 && exponent <= kMost)) return -1;
@@ -65,7 +65,7 @@ ValueId written_out(Rebuild& r, ValueId x, double exponent) {
   }
 }
 
-// Exponents for which a few operations do; -1: none of them.
+// Exponents that a few operations suffice for; -1: other exponents.
 ValueId easy_power(Rebuild& r, ValueId x, double exponent) {
   const auto square = [&](ValueId v) { return r.node("Mul", {v, v}); };
   const auto inverse = [&](ValueId v) { return r.node("Div", {r.scalar_like(v, 1), v}); };
@@ -86,8 +86,8 @@ ValueId easy_power(Rebuild& r, ValueId x, double exponent) {
   return -1;
 }
 
-// Modulo 2^32 or 2^64, as both operands fit: bits that are cut off afterwards do not touch the low ones. An exponent
-// without a sign takes the base's bits as they are, whatever their sign. Without a sign only 1 has an inverse.
+// Modulo 2^32 or 2^64, whichever holds both operands: truncated bits do not affect the low ones. With an unsigned
+// exponent the bits of the base are used as they are, whatever its sign. In an unsigned base only 1 has an inverse.
 Result<ValueId> integer_power(Rebuild& r) {
   const ValueId x = r.in(0), y = r.in(1);
   const ElementType lane = r.lane(x);
@@ -101,8 +101,8 @@ Result<ValueId> integer_power(Rebuild& r) {
   return r.node("Where", {r.compare("Less", y, r.scalar_like(y, 0)), inverse, raised});
 }
 
-// x^n in f32, of integers n that f32 does not hold: x^high * x^low, where n = high + low, both of its sign, and low is
-// less than 2^16. Neither overflows or vanishes unless x^n does. Beyond 2^31 any x^high but 1 is 0 or infinity.
+// x^n in f32, for integers n that f32 cannot represent: x^high * x^low, where n = high + low, both with the sign of n,
+// and |low| < 2^16. Neither overflows or underflows unless x^n does. Beyond 2^31 any x^high but 1 is 0 or infinity.
 ValueId power_in_parts(Rebuild& r, ValueId x, ValueId n) {
   const ValueId low = r.node("Fmod", {n, r.scalar_like(n, 0x1p16)});
   ValueId high = r.node("Sub", {n, low});
@@ -120,7 +120,7 @@ Result<ValueId> power(Rebuild& r) {
     if (const ValueId easy = easy_power(r, x, *number); easy != -1) return easy;
   }
   if (base.is_int() && exponent.is_int()) return integer_power(r);
-  // Does a lane of the base hold the exponent? f32 holds floats and integers of 16 bits.
+  // Whether a lane of the base represents the exponent. f32 represents floats and integers of 16 bits.
   const bool fits = r.lane(x).is_float() && (r.lane(x) == kF64 || exponent.bits() <= 16 || exponent == kF32);
   if (fits) return r.node("Pow", {x, r.convert(y, r.lane(x))});
   if (r.lane(x) == kF32 && exponent.is_int()) return power_in_parts(r, x, y);

@@ -6,15 +6,15 @@ namespace {
 
 Result<ValueId> cast(Rebuild& r) { return r.cast(r.in(0), r.element(0), r.out()); }
 
-// Of the second operand only the type is known already: it is not read.
+// For the second operand only the type is used: it is not read.
 Result<Space> cast_like_space(const Op& op) {
   TENON_TRY(space, folding_space(op, {}));
   TENON_OK(space.set(*op.result(0), *space.find(*op.operand(0))));
   return space;
 }
 
-// Lanes hold the bits of elements of 32 and 64 bits, bf16 in the upper half of theirs. Those of f16 are nowhere but in
-// memory, and what becomes bf16 would be stored with other NaNs.
+// Lanes hold the bits of elements of 32 and 64 bits, and bf16 in their upper half. The bits of f16 exist only in
+// memory, and a result of bf16 would be stored with other NaNs.
 Result<ValueId> bit_cast(Rebuild& r) {
   const ElementType from = r.element(0), to = r.out(), lane = codegen::lane_type(to);
   const ValueId x = r.in(0);

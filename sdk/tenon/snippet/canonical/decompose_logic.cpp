@@ -1,4 +1,4 @@
-// Comparison, logic, bits and choice.
+// Comparison, logic, bits and selection.
 #include <cmath>
 #include <limits>
 
@@ -26,7 +26,7 @@ Result<ValueId> is_inf(Rebuild& r) {
   return r.compare("Equal", x, r.scalar_like(x, positive ? infinity : -infinity));
 }
 
-// Is x above the threshold, as 1 or 0 of x's type? Integers are compared in f64.
+// 1 where x is above the threshold, else 0, in x's type. Integers are compared in f64.
 Result<ValueId> binarized(Rebuild& r) {
   const ElementType element = r.element(0);
   const ValueId x = r.convert(r.in(0), element.is_float() ? r.lane(r.in(0)) : kF64);

@@ -1,4 +1,4 @@
-// Normalisations. Variances are those of the population, about the mean: two passes, no cancellation.
+// Normalisations. Variances are population variances about the mean: two passes, no cancellation.
 #include <algorithm>
 
 #include <tenon/ir/builder.hpp>
@@ -11,7 +11,7 @@ namespace {
 
 const Shape& shape_of(const Op& op, size_t operand) { return op.operand(operand)->type().shape(); }
 
-// Operands from `first` on are vectors, one element for each channel.
+// Operands from `first` on are vectors with one element per channel.
 Result<void> add_channels(Space& space, const Op& op, size_t first, const AxisList& channels) {
   for (size_t i = first; i < op.operand_count(); ++i) {
     if (!op.operand(i)) continue;
@@ -30,7 +30,7 @@ Result<Space> by_channel(const Op& op, std::vector<size_t> folded) {
   return space;
 }
 
-// In training mode all but the channels is folded, and the running moments are results.
+// In training mode all axes but the channels are folded, and the running moments are results.
 bool is_training(const Op& op) { return op.attr<int64_t>("training_mode", 0) != 0; }
 
 Result<Space> batch_space(const Op& op) {
@@ -113,7 +113,7 @@ ValueId inverse_deviation(Rebuild& r, ValueId variance) {
   return r.node("Div", {r.scalar_like(raised, 1), r.node("Sqrt", {raised})});
 }
 
-// Parameters may be wider than x, which is computed in its own lane type.
+// Parameters may have a wider type than x; the computation uses the lane type of x.
 ValueId parameter(Rebuild& r, size_t i) { return r.convert(r.in(i), r.lane(r.in(0))); }
 
 // (x - mean) * (scale * inverse deviation) + bias; operands 1 and 2 are scale and bias.
@@ -146,7 +146,7 @@ Result<ValueId> of_group(Rebuild& r) {
   return scaled_by_channel(r, centred, r.mean(squared(r, centred)));
 }
 
-// As ONNX states it, what is normalised is rounded before it is scaled where X is narrower than f32.
+// As specified by ONNX, the normalised value is rounded before it is scaled where X is narrower than f32.
 ValueId scaled_row(Rebuild& r, ValueId normalised) {
   const ValueId rounded = r.fit(normalised, r.element(0));
   return r.node("Mul", {rounded, parameter(r, 1)});
@@ -180,15 +180,15 @@ Result<ValueId> mean_variance(Rebuild& r) {
   return r.node("Div", {centred, r.node("Add", {deviation, r.scalar_like(deviation, 1e-9)})});
 }
 
-// ---- Dropout when it drops nothing ----
+//  // ---- Dropout that drops nothing ----
 
-// Is operand `i` the number 0, whatever the run?
+// Whether operand `i` is the constant 0.
 bool is_zero(const Op& op, size_t i) {
   const Tensor* constant = op.operand(i) ? constant_of(op.operand(i)) : nullptr;
   return constant && constant->size() == 1 && constant->double_at(0) == 0;
 }
 
-// Out of training mode, or with a share of 0.
+// Not in training mode, or with a ratio of 0.
 Result<Space> dropout_space(const Op& op) {
   if (op.operand(2) && !is_zero(op, 2) && !is_zero(op, 1))
     return error(Code::unsupported, op.describe(), " may be in training mode");

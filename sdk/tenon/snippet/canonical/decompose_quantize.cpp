@@ -1,4 +1,5 @@
-// Linear quantisation, per tensor, per axis and by blocks, to and from integers of 8 and 16 bits (back also from 32).
+// Linear quantisation, per tensor, per axis and per block, to and from integers of 8 and 16 bits (from 32 bits as
+// well).
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -18,7 +19,7 @@ struct QuantizedAxes {
   ValueAxes x, scale;
 };
 
-// One number, or one for each position along the axis.
+// One number, or one per position along the axis.
 Result<QuantizedAxes> axes_of_axis(const Op& op, const Shape& shape, const Shape& scale, Space& space) {
   TENON_TRY(axes, space.add_shape(shape));
   ValueAxes of_scale(scale.dims().size());
@@ -30,7 +31,7 @@ Result<QuantizedAxes> axes_of_axis(const Op& op, const Shape& shape, const Shape
   return QuantizedAxes{axes, of_scale};
 }
 
-// One for each run of `block` positions along the axis, which whole ones must fill.
+// One number per block of `block` positions along the axis; blocks must be complete.
 Result<QuantizedAxes> axes_of_blocks(const Op& op, const Shape& shape, const Shape& scale, int64_t block,
                                      Space& space) {
   TENON_TRY(place, normalize_axis(op.attr<int64_t>("axis", 1), shape.rank()));
@@ -68,7 +69,7 @@ Result<Space> quantize_space(const Op& op) {
   return space;
 }
 
-// y varies as x does; scale and zero point are single numbers that all of x has a part in.
+// y varies as x does; scale and zero point are scalars that depend on all of x.
 Result<Space> dynamic_space(const Op& op) {
   std::vector<size_t> all(op.operand(0)->type().shape().dims().size());
   std::iota(all.begin(), all.end(), size_t{0});
@@ -85,7 +86,7 @@ ValueId clamp(Rebuild& r, ValueId x, ValueId low, ValueId high) {
   return r.node("ClampHigh", {r.node("ClampLow", {x, low}), high});
 }
 
-// `otherwise` in place of NaN.
+// `otherwise` instead of NaN.
 ValueId number_or(Rebuild& r, ValueId x, ValueId otherwise) {
   return r.node("Where", {r.compare("NotEqual", x, x), otherwise, x});
 }
@@ -98,9 +99,8 @@ ValueId quotient(Rebuild& r, ElementType precision) {
   return r.cast(q, lane, precision);
 }
 
-// The integer of `to` that is nearest to q, `zero` added to it; of NaN, which becomes 0 as an integer, `zero` itself.
-// What is clamped first is as near as what is rounded first, between bounds that are integers, and needs no second look
-// behind the sum.
+// The integer of `to` nearest to q, plus `zero`; for NaN, which becomes the integer 0, `zero` itself. Between integral
+// bounds, clamping before rounding gives the same result as after it, and the sum needs no second clamp.
 ValueId saturated(Rebuild& r, ValueId q, std::optional<ValueId> zero, ElementType to) {
   const auto bound = [&](double number) {
     const ValueId limit = r.scalar_like(q, number);
@@ -130,7 +130,7 @@ Result<ValueId> dequantize(Rebuild& r) {
   return r.cast(r.node("Mul", {x, r.convert(r.in(1), lane)}), lane, r.out());
 }
 
-// The range of x, widened to hold 0, goes to 0 .. 255; NaN is not part of it.
+// The range of x, extended to include 0, is mapped to 0 .. 255; NaN is ignored.
 Result<ValueId> dynamic_quantize(Rebuild& r) {
   const ValueId x = r.in(0), zero = r.scalar_like(x, 0), known = number_or(r, x, zero);
   const ValueId least = r.node("ClampHigh", {r.reduce("ReduceMin", known, 0), zero});

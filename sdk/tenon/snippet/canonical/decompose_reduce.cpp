@@ -38,7 +38,7 @@ Result<Space> reduce_space(const Op& op) {
   return space;
 }
 
-// Everything but batch and channels; all dims stay.
+// Everything but batch and channels; all dims are kept.
 Result<Space> global_pool_space(const Op& op) {
   std::vector<size_t> dims;
   for (size_t d = 2; d < op.operand(0)->type().shape().dims().size(); ++d) dims.push_back(d);
@@ -66,10 +66,10 @@ Result<ValueId> reduce_l1(Rebuild& r) {
   return r.sum(r.element(0).is_unsigned_int() ? r.in(0) : r.node("Abs", {r.in(0)}));
 }
 
-// What a fold over nothing gives: the end of the element type's range.
+// The result of a fold over nothing: the end of the element type's range.
 ValueId extreme(Rebuild& r, Name name, ValueId value, ElementType element, bool greatest) {
   if (element.is_float()) return r.reduce(name, value, greatest ? -kInfinity : kInfinity);
-  // The greatest numbers of 64 bits are no doubles; lane_bits saturates.
+  // The greatest numbers of 64 bits are not doubles; lane_bits saturates.
   return r.reduce(name, value, greatest ? least_of(element) : greatest_of(element));
 }
 
@@ -82,7 +82,7 @@ Result<ValueId> reduce_extreme(Rebuild& r, Name name, bool greatest) {
 Result<ValueId> reduce_max(Rebuild& r) { return reduce_extreme(r, "ReduceMax", true); }
 Result<ValueId> reduce_min(Rebuild& r) { return reduce_extreme(r, "ReduceMin", false); }
 
-// Integers are summed in 64 bits; over nothing their mean is 0, as a division by 0 is.
+// Integers are summed in 64 bits; over nothing their mean is 0, like any division by 0.
 Result<ValueId> reduce_mean(Rebuild& r) {
   const ElementType element = r.element(0);
   if (element.is_float()) return r.mean(r.in(0));
@@ -104,7 +104,7 @@ Result<ValueId> reduce_log_sum(Rebuild& r) {
   return in_floats(r, [](Rebuild& r, ValueId x) { return r.node("Log", {r.sum(x)}); });
 }
 
-// greatest + ln(sum of e^(x - greatest)); an infinite greatest one is not subtracted, infinity less itself is NaN.
+// greatest + ln(sum of e^(x - greatest)); an infinite maximum is not subtracted, since infinity minus itself is NaN.
 ValueId log_sum_exp(Rebuild& r, ValueId x) {
   const ValueId greatest = r.reduce("ReduceMax", x, -kInfinity);
   const ValueId infinite = r.compare("Equal", r.node("Abs", {greatest}), r.scalar_like(x, kInfinity));
@@ -120,7 +120,7 @@ ValueId less_greatest(Rebuild& r, ValueId x) { return r.node("Sub", {x, r.reduce
 
 Result<ValueId> softmax(Rebuild& r) {
   const ValueId power = r.node("Exp", {less_greatest(r, r.in(0))});
-  // One division a row: the sum is at least 1, or not a number.
+  // One division per row: the sum is at least 1, or NaN.
   const ValueId sum = r.sum(power);
   return r.node("Mul", {power, r.node("Div", {r.scalar_like(sum, 1), sum})});
 }
@@ -132,7 +132,7 @@ Result<ValueId> log_softmax(Rebuild& r) {
 
 // ---- Rows ----
 
-// All axes: folding none needs no operator more.
+// All axes: folding none needs no additional operator.
 Tensor all_axes(const Op& op) {
   std::vector<int64_t> axes(op.operand(0)->type().shape().dims().size());
   std::iota(axes.begin(), axes.end(), int64_t{0});

@@ -1,11 +1,11 @@
-// Operators that show the same elements in the same order under another shape.
+// Operators that present the same elements in the same order with another shape.
 #include <tenon/snippet/canonical/rebuild_internal.hpp>
 
 namespace tenon::snippet {
 namespace {
 
-// Walks two shapes of the same elements side by side: runs of dims on either side with one product. Each run has one
-// dim on one of the sides; those of the other are its axes.
+// Traverses two shapes of the same elements in parallel: groups of dims on either side with equal products. Each group
+// has one dim on one of the sides; those of the other are its axes.
 class ViewWalk {
  public:
   ViewWalk(Space& space, const Shape& from, const Shape& to)

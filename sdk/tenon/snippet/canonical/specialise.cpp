@@ -19,7 +19,7 @@ std::optional<size_t> unknown_operand(const Op& op) {
 
 namespace {
 
-// Which values stand for those that the operator reads: some are there, constants are copied, others become inputs.
+// The values that replace those that the operator reads: some exist, constants are copied, others become inputs.
 using Copies = std::unordered_map<const Value*, Value*>;
 
 Result<std::unique_ptr<Graph>> rebuilt(std::unique_ptr<Graph> graph, const Op& op, Copies made,
@@ -45,7 +45,7 @@ Result<std::unique_ptr<Graph>> rebuilt(std::unique_ptr<Graph> graph, const Op& o
   return graph;
 }
 
-// Extents that are not known as symbols of their own.
+// Unknown extents become symbols of their own.
 class OpenTypes final : public TypeSource {
  public:
   const Type& type_of(const Value& value) const override {
@@ -81,7 +81,7 @@ Result<std::unique_ptr<Graph>> with_types(const Op& op, const TypeSource& types)
 }
 
 const Op& only_op(const Graph& graph) {
-  const Op* last = nullptr;  // constants stand before it
+  const Op* last = nullptr;  // constants are before it
   for (const Op& op : graph.body()) last = &op;
   TENON_CHECK(last, "graph '", graph.name(), "' holds no operator");
   return *last;

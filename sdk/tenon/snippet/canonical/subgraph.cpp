@@ -13,7 +13,7 @@ namespace {
 
 // ---- Types ----
 
-// Types of the values in a region, from those of its inputs.
+// Types of the values in a region, derived from those of its inputs.
 class RegionTypes : public TypeSource {
  public:
   const Type& type_of(const Value& value) const override {
@@ -36,7 +36,7 @@ Result<void> check_counts(const Op& op) {
                " results");
 }
 
-// What is known of the operands goes through the region, operator by operator.
+// Propagates what is known of the operands through the region, operator by operator.
 Result<std::vector<Type>> infer(const InferContext& context) {
   const Op& op = context.op();
   TENON_OK(check_counts(op));
@@ -87,7 +87,7 @@ Result<void> verify_subgraph(const Op& op) {
 
 // ---- Meaning ----
 
-// The operators of the region in place of the snippet.
+// The operators of the region replace the snippet.
 Result<std::vector<Value*>> decompose(Builder& b, const Op& op) {
   const Region& body = op.region(0);
   ValueMap map;

@@ -18,10 +18,10 @@ Error too_many_instructions(const LinearKernel& kernel) {
                "' has too many instructions where registers give way");
 }
 
-// One attempt: a place for each register, or the registers that give way.
+// One attempt: a place for each register, or the registers to spill.
 class Scan {
  public:
-  // `full`: it fails where anything gives way that takes further instructions.
+  // `full`: fails where a spill would take additional instructions.
   Scan(Work& work, const codegen::RegisterPool& pool, bool full)
       : work_(work), kernel_(work.kernel), pool_(pool), full_(full), intervals_(live_intervals(work)) {
     kernel_.places.assign(kernel_.registers.size(), {});
@@ -59,7 +59,7 @@ class Scan {
     return file == RegisterFile::mask ? pool_.lane_mask_file : file;
   }
 
-  // Registers by the instruction that reads or writes them first; those that it reads before those that it writes.
+  // Registers by the first instruction that reads or writes them; those that it reads before those that it writes.
   void find_starts() {
     const auto each = [&](auto&& take) {
       for (const int write : {0, 1})
@@ -75,7 +75,7 @@ class Scan {
     each([&](RegisterId id, size_t i) { starts_[next[i]++] = id; });
   }
 
-  // Spilled counters stand in the last general register around both ends of their loops; nobody else then does.
+  // Spilled counters are in the last general register around both ends of their loops; no other register then is.
   void reserve_pinned() {
     const std::vector<int>& general = pool_.of(RegisterFile::general);
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
@@ -86,7 +86,7 @@ class Scan {
       kernel_.places[index(instruction.in[0])] = {RegisterFile::general, general.back()};
     }
   }
-  // From the write of the reload before until the read of the spill behind.
+  // From the write of the preceding reload to the read of the following spill.
   bool meets_reserved(int start, int end) const {
     const auto first = std::lower_bound(reserved_.begin(), reserved_.end(), start - 2);
     return first != reserved_.end() && *first - 1 <= end;
@@ -125,7 +125,7 @@ class Scan {
     return {};
   }
 
-  // An index into the pool's list, if need be after somebody there has given way; or it is `id` that does.
+  // An index into the pool's list, if necessary after a register there is spilled; or `id` itself is spilled.
   Result<size_t> find_place(RegisterFile file, int start, int end, RegisterId id, size_t instruction) {
     std::vector<Holder>& holders = active_[static_cast<size_t>(file)];
     for (size_t k = 0; k < holders.size(); ++k)
@@ -156,23 +156,23 @@ class Scan {
   LinearKernel& kernel_;
   const codegen::RegisterPool& pool_;
   const bool full_;
-  std::vector<char> moved_;  // where full: registers that may give way without a further instruction
+  std::vector<char> moved_;  // where full: registers that can be spilled without an additional instruction
   std::vector<Interval> intervals_;
   std::array<std::vector<Holder>, codegen::kRegisterFiles> active_;  // as in the pool's lists
-  std::vector<RegisterId> starts_;                                   // by instructions
+  std::vector<RegisterId> starts_;                                   // by instruction
   std::vector<size_t> starts_begin_;                                 // of each instruction, in starts_
   std::vector<int> reserved_;                                        // positions of pinned counters, sorted
   std::vector<RegisterId> spilled_;
 };
 
-// What each instruction asks for. Where a result is written early and is an operand, too, as accumulators are, it goes
-// through another register.
+// The needs of each instruction. Where a result is written early and is an operand, too, as accumulators are, it is
+// written through a copy in another register.
 Result<void> ask_needs(Work& work, const NeedsFn& needs) {
   LinearKernel& kernel = work.kernel;
   const auto reads_its_result = [](const Instruction& one) {
     return one.out.size() == 1 && std::find(one.in.begin(), one.in.end(), one.out[0]) != one.in.end();
   };
-  std::vector<size_t> early;  // instructions whose results go through another register
+  std::vector<size_t> early;  // instructions whose results are written through another register
   work.needs.reserve(kernel.body.size());
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     TENON_TRY(asked, needs(kernel, kernel.body[i]));
@@ -210,7 +210,8 @@ Result<void> allocate(LinearKernel& kernel, const codegen::RegisterPool& pool, c
   Work work{.kernel = kernel};
   TENON_OK(ask_needs(work, needs), "allocating registers of linear kernel '", kernel.name, "'");
   if (kernel.body.size() > most_instructions) return too_many_instructions(kernel);
-  // Each round gives way to stand-ins, which live for one instruction and never give way themselves: it ends.
+  // Each round replaces spilled registers by stand-ins, which live for one instruction and are never spilled
+  // themselves: the loop terminates.
   for (;;) {
     Scan scan(work, pool, kernel.body.size() == most_instructions);
     TENON_OK(scan.run(), "allocating registers of linear kernel '", kernel.name, "'");

@@ -9,7 +9,7 @@
 namespace tenon::snippet {
 namespace {
 
-// How often an instruction in so many loops is thought to run.
+// The estimated number of executions of an instruction at this loop depth.
 double frequency(size_t depth) {
   double runs = 1;
   for (size_t i = 0; i < std::min<size_t>(depth, 6); ++i) runs *= 8;
@@ -42,7 +42,7 @@ void Intervals::add(size_t id, int position) {
   interval.uses += frequency_;
   interval.end = std::max(interval.end, position);
   if (open_.empty() || open_.back().begin <= interval.start) return;
-  // Whoever enters a loop alive must live through all of it: the next iteration may read it.
+  // A register that is live at the entry of a loop must be live through all of it: the next iteration may read it.
   const auto crossed =
       std::find_if(open_.begin(), open_.end(), [&](const Open& loop) { return loop.begin > interval.start; });
   interval.end = std::max(interval.end, crossed->end);
@@ -81,8 +81,8 @@ void pack_slots(LinearKernel& kernel) {
   for (size_t slot = 0; slot < all.size(); ++slot)
     if (!all[slot].empty()) order.push_back(slot);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return all[a].start < all[b].start; });
-  // The first new slot that is free. They become so in the order in which what they hold ends.
-  using Busy = std::pair<int, int>;  // up to where, which
+  // The first free slot. Slots become free in the order in which the live ranges of their contents end.
+  using Busy = std::pair<int, int>;  // end of the live range, slot
   std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy;
   std::priority_queue<int, std::vector<int>, std::greater<>> free;
   std::vector<int> place(all.size(), -1);

@@ -14,7 +14,7 @@ bool makes_again(Name op) {
       kNumber("Number");
   return op == kScalar || op == kZero || op == kParameter || op == kBroadcast || op == kNumber;
 }
-// Where nobody writes what it loads.
+// Rematerialisation of a load: its memory is not written.
 bool loads_again(const Instruction& one) {
   static const Name kLoad("BroadcastLoad");
   return one.op == kLoad && one.memory->index < 0;
@@ -41,7 +41,7 @@ class Spiller {
   static size_t index(int id) { return static_cast<size_t>(id); }
   bool is_spilled(RegisterId id) const { return index(id) < spilled_.size() && spilled_[index(id)]; }
 
-  // The instruction that makes a register again at any place, where there is one.
+  // Finds the instruction that can recompute a register at any place, where there is one.
   void find_makers() {
     static const Name kParameter("Parameter"), kStore("Store");
     std::vector<int> writes(kernel_.registers.size(), 0);
@@ -51,7 +51,7 @@ class Spiller {
       if (instruction.op == kLoopEnd) ++writes[index(instruction.in[0])];
       if (instruction.op == kParameter) parameters[index(instruction.out[0])] = &instruction;
     }
-    // A pointer whose origin is not seen may point anywhere.
+    // A pointer of unknown origin may alias any memory.
     bool stores_anywhere = false;
     std::vector<int> stored;
     const auto port_of = [&](RegisterId base) {
@@ -126,7 +126,7 @@ class Spiller {
   Result<void> rewrite(Instruction&& instruction, const InstructionNeeds& needs) {
     if ((instruction.op == kLoopBegin || instruction.op == kLoopEnd) && is_spilled(instruction.in[0]))
       return rewrite_loop(std::move(instruction), needs);
-    if (instruction.out.size() == 1 && makers_.contains(instruction.out[0])) return {};  // made where it is used
+    if (instruction.out.size() == 1 && makers_.contains(instruction.out[0])) return {};  // recomputed where it is used
     std::vector<std::pair<RegisterId, RegisterId>> fetched;
     TENON_OK(fetch_operands(instruction, fetched));
     std::vector<std::pair<RegisterId, RegisterId>> kept;
@@ -159,8 +159,8 @@ class Spiller {
     return take(instruction.memory->index);
   }
 
-  // A counter in memory: one stand-in for both ends of the loop, since the jump back leads from one to the other. It
-  // holds the counter behind both of them, on all paths.
+  // A spilled counter: one stand-in for both ends of the loop, since the back edge leads from one to the other. It
+  // holds the counter after both of them, on all paths.
   Result<void> rewrite_loop(Instruction&& instruction, const InstructionNeeds& needs) {
     const RegisterId counter = instruction.in[0];
     RegisterId made = -1;

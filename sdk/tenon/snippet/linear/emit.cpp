@@ -36,7 +36,7 @@ Values values_of(const LinearKernel& kernel, const RegisterIds& ids) {
   return {values.begin(), values.end()};
 }
 
-// Rows of a kernel's instructions in their order: copies of a loop's body stand side by side, and have one.
+// Table rows of a kernel's instructions in order: copies of an unrolled body are adjacent, and share a row.
 class Rows {
  public:
   Rows(const codegen::JitterTable& table, const TargetDescription& target) : table_(table), target_(target) {}
@@ -66,8 +66,8 @@ class Rows {
   Types in_, out_;
 };
 
-// Emitters of a kernel's instructions. An emitter has no state but attributes: those without are one for all
-// instructions of a row.
+// Emitters of a kernel's instructions. An emitter has no state but attributes: instructions of a row without attributes
+// share one.
 class Emitters {
  public:
   const codegen::Emitter* of(const codegen::JitterRow& row, const Attributes& attributes) {
@@ -82,8 +82,7 @@ class Emitters {
   std::vector<std::unique_ptr<codegen::Emitter>> others_;
 };
 
-// What emitters are told beside an instruction's own attributes: of its loop, and the value of its param where that is
-// known.
+// Additional attributes for emitters: those of the loop, and the value of the param where it is known.
 Attributes more_attributes(const LinearKernel& kernel, const Instruction& instruction) {
   static const Name kLoopBegin("LoopBegin"), kLoopEnd("LoopEnd"), kTailBegin("TailBegin"), kAdd("AddParameter"),
       kHead("HeadLanes");
@@ -113,7 +112,7 @@ std::optional<EmitAddress> address_of(const LinearKernel& kernel, const Instruct
   return made;
 }
 
-// One instruction as its emitter sees it, with what the emission borrows.
+// One instruction as presented to its emitter, with the data that the emission borrows.
 class Prepared {
  public:
   Prepared(const LinearKernel& kernel, const Instruction& instruction, const codegen::JitterRow& row,

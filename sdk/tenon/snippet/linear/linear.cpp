@@ -52,7 +52,7 @@ void insert_shifts(LinearKernel& kernel) {
     append_moves(moves, loop, which, label);
     for (; !moves.empty(); moves.pop_back()) body[--to] = std::move(moves.back());
   };
-  // From the end, so that each instruction moves once.
+  // Backwards, so that each instruction moves once.
   while (from < to) {
     Instruction& one = body[--from];
     const bool ends = one.op == kLoopEnd;

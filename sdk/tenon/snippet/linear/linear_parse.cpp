@@ -12,12 +12,12 @@ using codegen::RegisterFile;
 
 bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-'; }
 
-// Reads one line after another; every reading function skips blanks first.
+// Reads line by line; every reading function skips blanks first.
 class Reader {
  public:
   explicit Reader(std::string_view text) : rest_(text) {}
 
-  // The next line that is not empty; false at the end.
+  // Advances to the next non-empty line; false at the end.
   bool next_line() {
     while (!rest_.empty()) {
       const size_t end = std::min(rest_.find('\n'), rest_.size());
@@ -62,7 +62,7 @@ class Reader {
     at_ += static_cast<size_t>(end - text.data());
     return static_cast<int64_t>(negative ? 0 - value : value);
   }
-  // One that may count something: an index, a size.
+  // A number that is valid as a count: an index, a size.
   Result<int> count() {
     TENON_TRY(value, integer());
     if (value < 0 || value > 1'000'000'000) return fail("a number here is 0 to 1000000000");
@@ -252,7 +252,7 @@ class Parser {
     return keyed_into("least", param.stream_least);
   }
 
-  // What loops and tails have in common: "N NAME dim D %counter".
+  // The common part of loops and tails: "N NAME dim D %counter".
   Result<Loop> region(const char* op) {
     Loop loop;
     LoopId id = -1;
@@ -406,7 +406,7 @@ class Parser {
     return {};
   }
 
-  // A comma between two shifts is read by the caller, one between operands nowhere occurs here.
+  // The caller reads a comma between two shifts; a comma between operands does not occur here.
   Result<Loop::Shift> moved() {
     Loop::Shift shift;
     TENON_TRY(pointer, use());
@@ -439,7 +439,7 @@ class Parser {
     return number_into(out);
   }
 
-  // A register that some line defines; which one is known at the end.
+  // A register that some line defines; which one is resolved at the end.
   Result<RegisterId> use() {
     TENON_TRY(id, register_id());
     used_.push_back(id);

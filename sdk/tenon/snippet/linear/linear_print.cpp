@@ -18,8 +18,8 @@ std::string hex(uint64_t value) {
 
 char file_letter(codegen::RegisterFile file) { return codegen::register_file_name(file)[0]; }
 
-// Writes at the end of a string, which is longer than its text until this is gone: kernels are printed for each key of
-// a code cache, instructions for each mark in the code, and most pieces have a few letters.
+// Appends to a string, which is longer than its text while the writer exists: kernels are printed for each key of a
+// code cache, instructions for each mark in the code, and most pieces have a few letters.
 class Writer {
  public:
   explicit Writer(std::string& text) : text_(text), at_(text.data() + text.size()), end_(at_) {}
@@ -39,7 +39,7 @@ class Writer {
   }
 
  private:
-  static constexpr size_t kLine = 128;                       // about, with some room
+  static constexpr size_t kLine = 128;                       // typical length, with a margin
   static constexpr size_t kMostDigits = 20, kMostType = 16;  // letters
 
   static size_t most(char) { return 1; }

@@ -1,7 +1,7 @@
-// One walk for both forms of a kernel. A "place" is what a register stands in: before allocation each register is its
-// own place, afterwards it is the machine's register. A read is right when its register is what was last written to
-// its place, on every path: that covers registers that are read before they are written as well as two live ones that
-// share a place.
+// One traversal for both forms of a kernel. A "place" is the storage of a register: before allocation each register is
+// its own place, afterwards its place is the machine register. A read is valid when its register is the one last
+// written to its place, on every path. This covers both reads of undefined registers and two live registers that share
+// a place.
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
@@ -18,7 +18,7 @@ using codegen::RegisterFile;
 constexpr RegisterId kNothing = -1;
 using Held = std::pair<size_t, RegisterId>;  // a place, and the register whose value it has
 
-// Operands and results of instructions that are no operators: g general, v lanes, m lanes of booleans, x any.
+// Operands and results of instructions that are not operators: g general, v lanes, m lanes of booleans, x any.
 struct Rule {
   std::string_view in, out;
   enum class Number : uint8_t { none, param, loop, slot } number = Number::none;
@@ -106,7 +106,7 @@ class Verifier {
     return {};
   }
 
-  // Numbers are small, but a target that writes text has as many variables as it likes.
+  // Numbers are small, but a target that emits text has an unlimited number of variables.
   void widen(int number) { file_size_ = std::max(file_size_, static_cast<size_t>(std::max(number, 0)) + 1); }
 
   Result<void> check_place(RegisterId id) const {
@@ -114,7 +114,7 @@ class Verifier {
     const codegen::PhysicalRegister& place = kernel_.places[static_cast<size_t>(id)];
     if (place.number < 0) return error(Code::internal, "%", id, " has no place");
     const RegisterFile file = reg(id).file;
-    // Lanes of booleans may live in vectors.
+    // Lanes of booleans may be in vectors.
     if (place.file == file || (file == RegisterFile::mask && place.file == RegisterFile::vector)) return {};
     return error(Code::internal, "%", id, " is in a ", register_file_name(place.file), " register");
   }
@@ -128,7 +128,7 @@ class Verifier {
     }
   }
 
-  // As many as letters in `wanted`, and then in `more`.
+  // The registers must match the letters in `wanted`, and then those in `more`.
   Result<void> check_side(const RegisterIds& ids, std::string_view wanted, std::string_view more,
                           const char* side) const {
     const size_t count = wanted.size() + more.size();
@@ -168,8 +168,8 @@ class Verifier {
     return check_number(instruction, *rule);
   }
 
-  // An operator of the body, or one that a target's pass has made: with memory as an operand, or a prefetch. What such
-  // a one makes of memory may be an address; of operands alone, several results.
+  // An operator of the body, or one made by a target's pass: with a memory operand, or a prefetch. Such an operator
+  // with memory may give an address; one with only register operands may give several results.
   Result<void> check_operator(const Instruction& instruction) const {
     TENON_OK(check_lanes(instruction.in));
     const bool none = instruction.out.empty() && (instruction.memory || instruction.in.empty());
@@ -236,7 +236,8 @@ class Verifier {
     return {};
   }
 
-  // Loops over dims that the body has not, and those that move a pointer less than others inside have, may be of any.
+  // Loops over dims that the body does not have, and those that move a pointer less than inner loops do, may be of any
+  // tensor.
   Result<void> check_tensors() const {
     for (const Param& param : kernel_.params) {
       if (param.kind != Param::Kind::shift || param.inner >= 0 ||
@@ -271,7 +272,7 @@ class Verifier {
     return {};
   }
 
-  // For each region, what its places may hold afterwards in place of what they held: a register, or nothing certain.
+  // For each region, the possible new contents of its places afterwards: a register, or nothing certain.
   void summarize() {
     std::vector<size_t> open;
     writes_.clear();
@@ -300,7 +301,7 @@ class Verifier {
     for (const RegisterId id : instruction.out) writes_.push_back({place_of(id), id, false});
   }
 
-  // Of the writes from `begin` on, each place once.
+  // The writes from `begin` on, each place once.
   std::vector<Held> last_writes(size_t begin) {
     std::vector<Held> made;
     for (size_t i = begin; i < writes_.size(); ++i) {
@@ -373,7 +374,7 @@ class Verifier {
     return {};
   }
 
-  // A loop may be entered from its own end: what differs there is not certain.
+  // A loop may be entered from its own end: contents that differ there are not certain.
   void enter(size_t region, bool loop) {
     std::vector<Held> before;
     before.reserve(summaries_[region].size());
@@ -383,7 +384,7 @@ class Verifier {
     }
     entered_.push_back(std::move(before));
   }
-  // It may not have run at all.
+  // The region may not have run at all.
   void leave() {
     for (const auto& [place, id] : entered_.back())
       if (contents_[place] != id) contents_[place] = kNothing;
@@ -396,13 +397,13 @@ class Verifier {
   struct Write {
     size_t place;
     RegisterId id;
-    bool perhaps;  // in a region inside, which may not run
+    bool perhaps;  // in an inner region, which may not run
   };
   static constexpr size_t kNone = ~size_t{0};
-  std::vector<Write> writes_;                 // of regions that have begun and not ended
-  std::vector<size_t> last_;                  // of places, in what last_writes() makes
-  std::vector<std::vector<Held>> summaries_;  // of regions, in the order in which they begin
-  std::vector<RegisterId> contents_;          // of places: the register whose value it is
+  std::vector<Write> writes_;                 // of open regions
+  std::vector<size_t> last_;                  // by place: index in the result of last_writes()
+  std::vector<std::vector<Held>> summaries_;  // of regions, in order of their beginning
+  std::vector<RegisterId> contents_;          // by place: the register whose value it holds
   std::vector<std::vector<Held>> entered_;
   std::unordered_map<int64_t, bool> spilled_;
 };

@@ -15,7 +15,7 @@ namespace {
 
 using codegen::RegisterFile;
 
-// What stands where nothing may be relied upon: a NaN, a large integer, true.
+// The contents of lanes that must not be relied upon: a NaN, a large integer, true.
 uint64_t noise(ElementType element) {
   if (element.is_bool()) return 1;
   return element.bits() == 32 ? 0x7fdeadbe : 0x7ffdeadbeefdeadb;
@@ -63,7 +63,7 @@ class Machine {
   int64_t general(RegisterId id) { return at(id).empty() ? 0 : static_cast<int64_t>(at(id)[0]); }
   LaneBits all(uint64_t bits) const { return LaneBits(lanes_, bits); }
 
-  // What instruction i does; the instruction that comes next.
+  // Executes instruction i; returns the next one.
   Result<size_t> step(size_t i) {
     const Instruction& instruction = kernel_.body[i];
     const Name op = instruction.op;
@@ -195,7 +195,7 @@ class Machine {
 
   // The first byte of an access to `count` elements.
   Result<std::byte*> touch(const Memory& memory, size_t count, bool write) {
-    // As numbers: a buffer from 0 on of all bytes stands for any memory.
+    // As integers: a buffer of all bytes from 0 on represents arbitrary memory.
     const auto address = static_cast<uintptr_t>(address_of(memory));
     const size_t bytes = count * static_cast<size_t>(memory.element.bits() / 8);
     for (const LinearBuffer& buffer : buffers_) {
@@ -216,7 +216,7 @@ class Machine {
       made[i] = widened(load_bits(from, memory.element.bits(), static_cast<int64_t>(i)), memory.element);
     return one ? all(made[0]) : made;
   }
-  // The lanes that a partial access is told to touch: by its mask and by its count, which must agree.
+  // The lanes that a partial access touches: by its mask and by its count, which must agree.
   size_t count_of(const Instruction& instruction, size_t mask_operand) {
     const LaneBits& mask = at(instruction.in[mask_operand - 1 + (instruction.op == "Store" ? 1 : 0)]);
     const size_t set = static_cast<size_t>(std::count(mask.begin(), mask.end(), uint64_t{1}));
@@ -258,7 +258,7 @@ class Machine {
   std::span<const LinearBuffer> buffers_;
   const NeedsFn& needs_;
   size_t lanes_;
-  size_t active_ = lanes_;       // of the tail that runs
+  size_t active_ = lanes_;       // of the current tail
   std::vector<size_t> partner_;  // of each begin and end
   std::map<std::pair<RegisterFile, int>, LaneBits> registers_;
   std::map<int64_t, LaneBits> frame_;

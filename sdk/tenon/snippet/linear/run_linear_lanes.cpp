@@ -26,7 +26,7 @@ uint64_t to_bits(T value) {
   return bits;
 }
 
-// f(T()) with the C++ type of a lane of numbers; false for booleans.
+// f(T()) with the C++ type of a numeric lane; false for booleans.
 template <class F>
 bool with_lane_type(ElementType element, F f) {
   if (element == kF32) return f(float()), true;
@@ -81,7 +81,7 @@ bool is_binary(Name op) {
   return false;
 }
 
-// As ONNX's Cast, without saturation of integers.
+// Like ONNX's Cast, without saturation of integers.
 template <class To, class From>
 To converted(From value) {
   if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
@@ -144,7 +144,7 @@ Result<Tensor> tensor_of(ElementType element, const LaneBits& lanes) {
   return tensor;
 }
 
-// Names of the dialect that differ from the generic operator's.
+// Names of the dialect that differ from those of the generic operators.
 struct Generic {
   Name op;
   Attributes attributes;

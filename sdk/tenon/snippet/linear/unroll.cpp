@@ -11,7 +11,7 @@
 namespace tenon::snippet {
 namespace {
 
-// An unrolled loop has at most so many instructions.
+// Most instructions of an unrolled loop.
 constexpr size_t kInstructions = 128;
 constexpr int64_t kTimes = 3;
 
@@ -51,7 +51,7 @@ class Unroller {
     }
   }
 
-  // As it is. Where it does not run, counters stand where they stood. Past its end.
+  // Keeps it. Where it does not run, counters keep their values. Returns the position after its end.
   size_t walk_when(Body body, size_t begin) {
     const size_t end = end_of_region(body, begin) + 1;
     const auto counters = counters_, held = held_;
@@ -69,10 +69,10 @@ class Unroller {
     const std::optional<int64_t> times = times_of(loop);
     const RegisterId counter = loop.front().in[0];
     const int64_t ended = times ? counters_[counter] + *times * which.increment : 0;
-    // Loops before it that are gone have not moved its counter.
+    // Loops before it that were unrolled have not advanced its counter.
     if (const auto at = counters_.find(counter); at != counters_.end() && at->second != held_[counter])
       kernel_.body.push_back({.op = "Number", .attributes = {{"value", at->second}}, .out = {counter}});
-    // What it counts, and what counts inside of it.
+    // Its own counter and those inside it.
     counters_.clear();
     kernel_.body.push_back(loop.front());
     ++depth_;
@@ -83,7 +83,7 @@ class Unroller {
     if (times && which.kind != Loop::Kind::tail) counters_[counter] = held_[counter] = ended;
   }
 
-  // How often it runs; of a tail: its lanes.
+  // Trip count; for a tail: its lanes.
   std::optional<int64_t> times_of(Body loop) const {
     const Loop& which = kernel_.loops[static_cast<size_t>(loop.front().number)];
     const std::optional<int64_t> limit = kernel_.params[static_cast<size_t>(which.limit)].known;
@@ -93,7 +93,7 @@ class Unroller {
     return *limit < at->second ? 0 : (*limit - at->second) / which.increment + 1;
   }
 
-  // Elements are counted by addresses alone.
+  // Whether an instruction inside reads the counter, as an operand or as an address.
   static bool counts_elsewhere(Body inside, RegisterId counter) {
     return std::ranges::any_of(inside, [&](const Instruction& one) {
       const bool reads = std::ranges::find(one.in, counter) != one.in.end() && !begins(one.op) && !ends(one.op);
@@ -121,7 +121,7 @@ class Unroller {
     if (tail) lanes_for(loop.front(), *times);
     const std::vector<RegisterId> own = copies > 1 ? own_lanes(inside) : std::vector<RegisterId>();
     for (int64_t copy = 0; copy < copies; ++copy) {
-      // Else what all copies make would live from the first to the last.
+      // Otherwise the values of all copies would be live from the first to the last copy.
       if (copy > 0)
         for (const RegisterId id : own) renamed_[id] = another(id);
       at_[counter] = begin + copy * of.increment;
@@ -136,7 +136,7 @@ class Unroller {
     return true;
   }
 
-  // How often each register is written or read.
+  // The number of reads and writes of each register.
   std::vector<int> uses_of(Body body) const {
     std::vector<int> uses(kernel_.registers.size(), 0);
     for (const Instruction& one : body) {
@@ -149,7 +149,7 @@ class Unroller {
     const Register like = kernel_.registers[static_cast<size_t>(id)];
     return kernel_.add_register(like.file, like.element);
   }
-  // Lanes that each iteration makes anew, and nothing reads behind it.
+  // Lanes that each iteration defines anew, and that nothing reads after it.
   std::vector<RegisterId> own_lanes(Body inside) const {
     const std::vector<int> uses = uses_of(inside);
     std::vector<char> seen(uses.size(), 0);
@@ -167,7 +167,7 @@ class Unroller {
     return own;
   }
 
-  // Mask and count of a tail: where no loop or when is around, they are made there, else before all loops.
+  // Mask and count of a tail: outside of loops and whens they are defined at the tail, else before all loops.
   void lanes_for(const Instruction& begin, int64_t lanes) {
     std::vector<Instruction>& made = depth_ == 0 ? kernel_.body : entry_;
     auto [known, is_new] = tails_.try_emplace(lanes, begin.out[0], begin.out[1]);
@@ -190,7 +190,7 @@ class Unroller {
                   [&](const Instruction& one) { return one.op == kZero && !read[static_cast<size_t>(one.out[0])]; });
   }
 
-  // With the lanes of its tail or its copy, and with numbers where it has counters that are known.
+  // With the lanes of its tail or copy, and with numbers for counters that are known.
   Instruction renamed(Instruction one) const {
     for (RegisterIds* ids : {&one.in, &one.out})
       for (RegisterId& id : *ids)
@@ -205,8 +205,8 @@ class Unroller {
 
   LinearKernel& kernel_;
   std::vector<Instruction> entry_;
-  std::map<RegisterId, int64_t> counters_;  // what is known of those that count here
-  std::map<RegisterId, int64_t> held_;      // what their registers hold there
+  std::map<RegisterId, int64_t> counters_;  // known values of counters, by register
+  std::map<RegisterId, int64_t> held_;      // the values that their machine registers hold at this point
   std::map<RegisterId, int64_t> at_;        // of loops that are unrolled
   std::map<int64_t, std::pair<RegisterId, RegisterId>> tails_;
   std::map<RegisterId, RegisterId> renamed_;

@@ -62,7 +62,7 @@ void Lowering::write_nest(const Nest& nest) {
   std::sort(ports.begin(), ports.end());
   move_pointers(ports, nest.kept, ids, false);
   if (row_loop_ >= 0) move_row_pointers(nest.kept.back(), ports);
-  // The last rows are behind their loop.
+  // The last rows follow their loop.
   for (const LoopId loop : last_row_loops_) kernel_.loops[index(loop)].shifts = kernel_.loops[index(ids.back())].shifts;
 }
 
@@ -106,11 +106,11 @@ int Lowering::tile_copies(const Nest& nest) const {
       accumulators += sweep.folds.size();
     }
   }
-  // Columns are folded in wide tiles, so that each row gives several cache lines at a time: the machine's prefetchers
-  // then go ahead of the loop.
+  // Columns are folded in wide tiles, so that each row provides several cache lines at a time: the hardware prefetchers
+  // then run ahead of the loop.
   if (accumulators > 0)
     return copies_for(instructions, accumulators, 4 * options_.unroll, static_cast<size_t>(options_.vectors) / 2);
-  // Of several tensors that are written, two lines each: stores_late().
+  // With several written tensors, two lines each: stores_late().
   const auto written = [&](const Access& root) { return contains(varies(root.value), nest.vector); };
   const bool several = std::count_if(nest.roots.begin(), nest.roots.end(), written) > 1;
   if (options_.all_copies) return options_.unroll;
@@ -140,7 +140,7 @@ void Lowering::write_phase(const Nest& nest, const Phase& phase) {
   }
 }
 
-// Those that are outputs.
+// Stores those that are outputs.
 void Lowering::store_folds(const Nest& nest, const Sweep& sweep) {
   const StoresByValue roots(nest.roots);
   for (const BodyNode* fold : sweep.folds) {

@@ -49,12 +49,12 @@ struct LowerOptions {
   bool all_copies = false;
   // Cycles of one vector of `node` (JitterRow::cycles); null: 1 each.
   std::function<double(const Body& body, const BodyNode& node)> cycles = nullptr;
-  // A value of at most so many cycles is recomputed rather than kept in memory.
+  // A value that takes at most this many cycles is recomputed rather than kept in memory.
   double recompute_cycles = 6;
   // The same for values that a later sweep over the reduced dims reads. What is kept between sweeps is as large as what
   // they traverse, so beyond the caches it costs a line written and one read for each vector.
   double resweep_cycles = 6;
-  // For a body that does not reduce: a value for which goes_apart() holds, and which takes more than so many cycles, is
+  // For a body that does not reduce: a value for which goes_apart() holds, and which takes more cycles than this, is
   // computed before the loops over rows, one element per lane. Infinite: none is.
   double apart_cycles = std::numeric_limits<double>::infinity();
   // Sweeps keep values in scratch memory, not in outputs. Scratch memory is reused row after row and so stays in a near

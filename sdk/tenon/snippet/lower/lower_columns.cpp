@@ -34,7 +34,7 @@ void Lowering::write_whole_rows(const Nest& nest) {
   kernel_.blocks.again |= sweeps > 1;
 }
 
-// What a walk along the row reads, beside what it makes: values of other walks, and inputs, which it loads.
+// The reads of a sweep along the row, beside its own values: values of other sweeps, and inputs, which it loads.
 void Lowering::add_row_operands(const Nest& nest, const std::vector<ValueId>& wanted, std::vector<Access>& reads,
                                 std::vector<ValueId>& makes) const {
   std::vector<char> there(body_.values.size(), 0);
@@ -61,7 +61,7 @@ void Lowering::write_row_values(const Nest& nest, const Phase& phase) {
     std::copy_if(accesses->begin(), accesses->end(), std::back_inserter(stores),
                  [&](const Access& access) { return has(phase.values, access.value); });
   if (stores.empty()) return;
-  std::vector<ValueId> makes;  // inputs only where they are stored: who needs them loads them
+  std::vector<ValueId> makes;  // inputs only where they are stored: readers load them themselves
   std::copy_if(phase.values.begin(), phase.values.end(), std::back_inserter(makes), [&](ValueId id) {
     return makers_[index(id)].node ||
            std::any_of(stores.begin(), stores.end(), [&](const Access& store) { return store.value == id; });
@@ -71,7 +71,7 @@ void Lowering::write_row_values(const Nest& nest, const Phase& phase) {
   vector_loops(nest.vector, copies_for(makes.size(), 0, options_.unroll), [&] { make(reads, makes, stores); });
 }
 
-// With the loop along the row, and what it reads there.
+// With the loop along the row, and its reads there.
 Sweep Lowering::along_row(const Nest& nest, const Sweep& sweep) const {
   Sweep row = sweep;
   std::vector<ValueId> folded;
@@ -97,7 +97,7 @@ void Lowering::write_row_sweep(const Nest& nest, const Sweep& sweep, const Sweep
   joined() ? join_row_folds(nest, row) : store_row_folds(nest, row);
 }
 
-// As many as there are registers to point at them, `most` at most.
+// As many as there are pointer registers for, at most `most`.
 int Lowering::rows_of_sweep(const Sweep& row, int most) const {
   constexpr size_t kPointers = 8, kInstructions = 96;
   const int dim = row.loops[row.loops.size() - 2];
@@ -143,7 +143,7 @@ void Lowering::store_row_folds(const Nest& nest, const Sweep& row) {
   if (!stores.empty()) vector_loops(nest.vector, options_.unroll, [&] { make(reads, {}, stores); });
 }
 
-// The loop over rows stands twice, for several and for single ones.
+// The loop over rows exists twice, for several and for single ones.
 void Lowering::write_row_loops(SweepLoops& loops, size_t level) {
   const int dim = loops.sweep->loops[level];
   const RegisterId counter = zero();
@@ -162,7 +162,7 @@ void Lowering::write_row_loops(SweepLoops& loops, size_t level) {
   row_loop_ = -1;
 }
 
-// One vector loop's body: what columns fold into is taken from memory, and goes back.
+// The body of a vector loop: the folds of columns are loaded from memory and stored back.
 void Lowering::fold_along_row(SweepLoops& loops) {
   if (loops.behind) region([&] { make(loops.behind->reads, loops.behind->values, loops.behind->stores); });
   if (loops.merging) return write_group(loops);

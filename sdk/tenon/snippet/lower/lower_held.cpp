@@ -19,7 +19,7 @@ struct Lives {
 
 }  // namespace
 
-// Registers that wait between two sweeps for each vector of a row: of each row, and of all rows together.
+// Registers that are live between two sweeps for each vector of a row: of each row, and of all rows together.
 std::pair<int, int> Lowering::waiting(const Nest& nest) const {
   std::vector<Lives> lives(body_.values.size());
   int number = 0;
@@ -51,21 +51,21 @@ std::pair<int, int> Lowering::waiting(const Nest& nest) const {
   return most;
 }
 
-// Is it there for a later sweep only?
+// Whether the value is stored only for a later sweep.
 bool Lowering::waits_in_memory(const Nest& nest, const Access& store) {
   return std::ranges::none_of(nest.roots,
                               [&](const Access& root) { return root.value == store.value && root.port == store.port; });
 }
 
-// Lines of L2 come as fast as loads ask for them whose steps the machine sees coming: those of one
-// loop, row after row. Fewer vectors gain more by folding their lanes four rows at once.
+// Lines of L2 arrive as fast as loads request them if the hardware can predict their stride, as for one loop, row after
+// row. Shorter rows gain more from folding their lanes four rows at once.
 bool Lowering::long_when_walked_once(const Nest& nest) const {
   constexpr int64_t kVectors = 6;
   const Expr& extent = body_.dims[index(nest.vector)].extent;
   return extent.is_constant() && extent.constant() > kVectors * options_.lanes;
 }
 
-// How rows are written out, `rows` at once; without vectors: they are not.
+// How rows are unrolled, `rows` at once; without vectors: they are not.
 Lowering::HeldRow Lowering::held_row(const Nest& nest, int rows) const {
   constexpr int kInstructions = 512, kUnits = 64;
   if (options_.held_vectors == 0 || options_.heads || nest.tiled || nest.whole_rows || nest.vector < 0) return {};
@@ -115,7 +115,8 @@ void Lowering::begin_held(const Nest& nest) {
   place_.accumulators += static_cast<size_t>(row.registers);
 }
 
-// Which of `copies` accumulators takes vector `number` of a row: as where loops walk several vectors, then single ones.
+// Which of `copies` accumulators takes vector `number` of a row: the same as in loops over several vectors, then single
+// ones.
 int Lowering::accumulator_of(int number, int copies) const {
   const int whole = place_.row.vectors - (place_.row.tail > 0);
   int at = 0;
@@ -142,8 +143,8 @@ void Lowering::fold_held(const SweepLoops& loops, int first, int last) {
   }
 }
 
-// Vectors [begin, end), which are held or not, and whole or not, all of them. The last ones are held: what is stored of
-// some lanes of a vector is not there for a load before the caches have it.
+// Vectors [begin, end), which are either all held or none, and all whole or not. The last ones are held: a partial
+// store of a vector cannot be forwarded to a load.
 void Lowering::write_held_vectors(const Nest& nest, const SweepLoops& loops, int begin, int end) {
   if (begin == end) return;
   const Sweep& sweep = *loops.sweep;
@@ -163,7 +164,7 @@ void Lowering::write_held_vectors(const Nest& nest, const SweepLoops& loops, int
   place_ = before;
 }
 
-// Of rows that are written out: each loads again what they share, and waits for itself.
+// For unrolled rows: whether each reloads what rows share, and has its own dependency chain.
 bool Lowering::gains_row_by_row(const Sweep& sweep) const {
   constexpr int kLeastVectors = 6, kLeastLines = 2;
   const auto is_shared = [&](ValueId id) { return rows_share(id, sweep.loops.back()); };
@@ -172,7 +173,8 @@ bool Lowering::gains_row_by_row(const Sweep& sweep) const {
   return place_.row.vectors >= least && shared <= std::ssize(sweep.stores);
 }
 
-// Rows go side by side, vector by vector; row by row where each has several accumulators, or goes_row_by_row().
+// Rows are interleaved, vector by vector; or processed row by row where each has several accumulators, or
+// goes_row_by_row().
 void Lowering::write_held_sweep(const Nest& nest, const Sweep& sweep) {
   SweepLoops loops{.sweep = &sweep, .vector = nest.vector, .copies = copies_within(nest.vector, sweep_copies(sweep))};
   const Place before = place_;
@@ -194,7 +196,7 @@ void Lowering::write_held_sweep(const Nest& nest, const Sweep& sweep) {
     for (size_t i = 0; i < sweep.folds.size(); ++i)
       for (auto at = loops.accumulators[i].begin(); at != loops.accumulators[i].end(); at += loops.copies)
         folded[i].push_back(fold_copies(*sweep.folds[i], {at, at + loops.copies}));
-    if (stored_apart) unbind(bound);  // what rows share would wait for all of them
+    if (stored_apart) unbind(bound);  // values shared by rows would be live for all of them
   }
   place_ = before;
   for (size_t i = 0; i < sweep.folds.size(); ++i) bind(sweep.folds[i]->result, fold_lanes(*sweep.folds[i], folded[i]));

@@ -22,8 +22,8 @@ inline Attributes said_of(const BodyNode& fold) {
   return all;
 }
 
-// Copies of a loop's body with so many instructions, and so many accumulators. Long bodies keep the processor busy by
-// themselves; copies would only make the code larger.
+// The number of copies of a loop body with `instructions` instructions and `accumulators` accumulators. Long bodies
+// keep the processor busy on their own; copies would only increase the code size.
 int copies_for(size_t instructions, size_t accumulators, int most, size_t most_accumulators = 8);
 
 // Bits of a cache line.
@@ -75,7 +75,7 @@ class Lowering {
   // A row that is fully unrolled (lower_held.cpp).
   struct HeldRow {
     int vectors = 0;    // 0: it is not unrolled
-    int held = 0;       // the last so many vectors have values that stay in registers from sweep to sweep
+    int held = 0;       // vectors at the end of a row whose values stay in registers from sweep to sweep
     int tail = 0;       // lanes of the last vector; 0: all
     int registers = 0;  // for values that stay
   };

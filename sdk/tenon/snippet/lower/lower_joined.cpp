@@ -11,7 +11,7 @@
 
 namespace tenon::snippet {
 
-// `f` with the pointers of the scratch rows of `ids` at each row of a joined one in turn.
+// Calls `f` with the pointers of the scratch rows of `ids` at each row of a joined one in turn.
 template <class F>
 void Lowering::each_row(const std::vector<ValueId>& ids, F f) {
   const LoopId loop = scalar_loop(kernel_.joined.each(), zero(), 1, f);
@@ -23,7 +23,7 @@ void Lowering::each_row(const std::vector<ValueId>& ids, F f) {
   }
 }
 
-// Values in one vector of columns, where later walks want them.
+// Stores values of one vector of columns where later sweeps read them.
 void Lowering::store_in_each_row(const std::vector<Access>& stores) {
   std::vector<ValueId> ids;
   for (const Access& store : stores) ids.push_back(store.value);
@@ -43,8 +43,8 @@ void Lowering::write_joined_values(const Nest& nest, const std::vector<Access>& 
   });
 }
 
-// Of each column: `states` of each row of a joined one in turn, what is `made` of them and of the columns' own
-// `wanted`, and the folds of the parts that these are.
+// For each column: `states` of each row of a joined one in turn, the values `made` from them and from the columns' own
+// `wanted`, and the folds of these parts.
 void Lowering::join_folds(const Nest& nest, const std::vector<JoinedFold>& folds, const std::vector<ValueId>& wanted,
                           const std::vector<ValueId>& states, const std::vector<ValueId>& made) {
   std::vector<Access> rows, results;
@@ -88,7 +88,7 @@ void Lowering::join_row_folds(const Nest& nest, const Sweep& row) {
   join_folds(nest, folds, {}, states, {});
 }
 
-// The rows that are left come behind the loop over joined ones, whose pointers they take as it leaves them.
+// The remaining rows follow the loop over joined ones, and continue with its pointers.
 void Lowering::rewind_behind_rest(LoopId outermost) {
   for (Loop::Shift& shift : kernel_.loops[index(outermost)].shifts) {
     if (shift.rewind < 0) continue;

@@ -15,7 +15,7 @@ int copies_for(size_t instructions, size_t accumulators, int most, size_t most_a
   return copies;
 }
 
-// As vector_loops() cuts them down: fewer where the dim is known to be shorter, so that so many would never run.
+// As vector_loops() reduces them: fewer where the dim is known to be so short that the loop would never run.
 int Lowering::copies_within(int dim, int copies) const {
   const Expr& extent = body_.dims[index(dim)].extent;
   if (!extent.is_constant()) return copies;
@@ -23,7 +23,8 @@ int Lowering::copies_within(int dim, int copies) const {
   return std::max(copies, 1);
 }
 
-// Loops that end at the same counter value share their limit, but for loops over several rows: theirs depends on more.
+// Loops that end at the same counter value share their limit, except for loops over several rows, whose limit depends
+// on more.
 ParamId Lowering::limit_of(const Loop& loop, LoopId id) {
   if (loop.kind == Loop::Kind::scalar && loop.increment > 1) return add_param({.kind = Param::Kind::limit, .loop = id});
   for (const Loop& other : kernel_.loops) {
@@ -56,7 +57,8 @@ void Lowering::end_loop(LoopId id) {
     write({.op = "LoopEnd", .in = {loop.counter}, .number = id});
 }
 
-// The output whose vectors a loop over `dim` that stores `stores` aligns: the first that lies in lanes; -1: none.
+// The output whose vectors a loop over `dim` that stores `stores` aligns: the first with its elements in lanes; -1:
+// none.
 int Lowering::head_port(int dim, const std::vector<Access>& stores) const {
   const auto in_lanes = [&](const Access& store) {
     return !scratch_of(store.port) && contains(varies_of(store.port), dim);
@@ -65,8 +67,7 @@ int Lowering::head_port(int dim, const std::vector<Access>& stores) const {
   return !options_.heads || place_.rows > 1 || first == stores.end() ? -1 : first->port;
 }
 
-// Behind it the place is that of the lanes before; what is returned counts them. vector_loops() says how many there are
-// at most.
+// Afterwards the position is that after the head's lanes, whose number is returned. vector_loops() limits it.
 RegisterId Lowering::begin_head(int dim, int port) {
   place_.vector = dim, place_.counter = -1, place_.copies = 1;
   const Memory memory{.element = element_of(port), .base = pointer_of(port)};
@@ -83,9 +84,9 @@ RegisterId Lowering::zero() {
   return counter;
 }
 
-// Pointers of `ports`, and where rows are skewed those of the rows behind, move with the loops `ids` over `dims`,
-// outermost first, each by what is left of its stride when the loops inside of it have moved the pointer; a loop that
-// the port does not vary over takes that back. `rewound`: afterwards they stand where they stood.
+// Moves the pointers of `ports`, and for skewed rows those of the previous row, in the loops `ids` over `dims`,
+// outermost first. Each pointer moves by its stride minus what inner loops have moved it; a loop over which the port
+// does not vary undoes that. `rewound`: afterwards they are back at their initial values.
 void Lowering::move_pointers(const std::vector<int>& ports, const std::vector<int>& dims,
                              const std::vector<LoopId>& ids, bool rewound) {
   for (const int port : ports) {

@@ -44,7 +44,7 @@ Memory Lowering::address(int port, ValueId id, Unit unit) {
   return memory;
 }
 
-// The lanes of one tile are all there, whatever the tensors' tail.
+// The lanes of one tile are all present, whatever the tensors' tail.
 bool Lowering::in_tile_scratch(int port) const {
   const ScratchPlan* scratch = scratch_of(port);
   return scratch && scratch->tile;
@@ -76,8 +76,8 @@ void Lowering::store(int port, ValueId id, Unit unit) {
   write(std::move(instruction));
 }
 
-// Tensors over the same dims have their elements in the same places, and so have parts that are cut alike, as far as
-// steps go: where they begin, whoever calls looks at.
+// Tensors over the same dims have their elements at the same positions, and so have parts with equal cuts, as far as
+// strides are concerned: the caller checks where they begin.
 bool Lowering::is_aligned(int port, ValueId id) const {
   if (place_.aligned_port < 0 || place_.mask >= 0 || !in_lanes(id) || scratch_of(port)) return false;
   const auto cuts = [&](int output) -> const std::vector<PortCut>& {

@@ -11,7 +11,7 @@
 namespace tenon::snippet {
 namespace {
 
-// Rows of columns that are a group, or vectors of a row.
+// Rows of columns in a group, and vectors of a row in a group.
 constexpr int kMostInGroup = 8, kVectorsOfLargeGroups = 32;
 
 }  // namespace
@@ -87,7 +87,7 @@ void Lowering::write_merged_rows(const Nest& nest, const Merging& merging, const
   join_folds(nest, folds, {}, states, {});
 }
 
-// Of columns that are not joined these are the whole: what is subtracted is that of all rows.
+// For columns that are not joined this is the whole: the subtracted value is that of all rows.
 void Lowering::settle_rows(const Nest& nest, const Merging& merging) {
   if (!joined()) return;
   std::vector<JoinedFold> folds;
@@ -109,7 +109,7 @@ void Lowering::settle_rows(const Nest& nest, const Merging& merging) {
 
 // --- a group --------------------------------------------------------------------------------------------------------
 
-// What the group's vectors fold into by `node`; of whole rows, one of each copy.
+// The fold of the group's vectors by `node`; in whole rows, one of each copy.
 std::vector<RegisterId> Lowering::fold_group(const SweepLoops& loops, const BodyNode& node) {
   const int results = loops.whole_rows ? place_.copies : 1, parts = loops.whole_rows ? place_.rows : place_.copies;
   std::vector<RegisterId> made;
@@ -157,7 +157,7 @@ void Lowering::write_group(SweepLoops& loops) {
   }
   make({}, merging.advance, loops.sweep->stores);
   for (const Merging::Subtracted& one : merging.subtracted) bind(one.whole, bound_[index(one.next)]);
-  place_.accumulators += copies * static_cast<size_t>(place_.rows);  // what is subtracted from waits in registers
+  place_.accumulators += copies * static_cast<size_t>(place_.rows);  // the subtracted value is live in registers
   make({}, merging.second, loops.sweep->stores);
   for (const Merging::Fold& one : merging.sums) bind(one.group, fold_group(loops, one.node));
   make({}, merging.add, {});

@@ -9,8 +9,8 @@ namespace tenon::snippet {
 
 namespace {
 
-// Sweeps that are merged leave scratch buffers that no access names: those are gone, and ports behind them follow.
-// `first`: the port of the first scratch buffer.
+// Merged sweeps leave scratch buffers that no access uses: removes these and renumbers later ports. `first`: the port
+// of the first scratch buffer.
 void drop_unused_scratch(LowerPlan& plan, int first) {
   std::vector<int*> ports;  // of all accesses
   const auto add = [&](std::vector<Access>& accesses) {
@@ -68,7 +68,7 @@ LowerPlan Planner::run() {
   return std::move(plan_);
 }
 
-// Roots share loops when each is stored once in them. Nests of fewer dims come first: others may read what they make.
+// Roots share loops when each is stored once in them. Nests of fewer dims come first: others may read their results.
 void Planner::add_nests(std::vector<Access> roots) {
   std::stable_sort(roots.begin(), roots.end(), [&](const Access& a, const Access& b) {
     return std::popcount(kept_dims(a.value)) > std::popcount(kept_dims(b.value));
@@ -99,7 +99,7 @@ void Planner::add_nest(Nest nest) {
   if (nest.whole_rows) plan_rows(nest);
   bool offered = false;
   for (const Access& root : nest.roots) {
-    const ElementType element = element_of(root.port);  // which may not hold all of the value
+    const ElementType element = element_of(root.port);  // which may not hold the whole value
     if (element == body_.values[index(root.value)].element || element == element_in_memory(root.value))
       offered |= offer(root);
   }
@@ -113,7 +113,7 @@ ElementType Planner::element_of(int port) const {
   return plan_.scratch[output - body_.outputs.size()].element;
 }
 
-// Its loops, and what it reads of earlier nests.
+// Its loops, and its reads of earlier nests' results.
 void Planner::outline(Nest& nest) {
   mark_needed(nest);
   DimSet dims = nest.kept_set;
@@ -138,7 +138,7 @@ void Planner::mark_needed(const Nest& nest) {
       for (const ValueId operand : node->operands) needed_[index(operand)] = 1;
 }
 
-// The scope that a value belongs to: that of the innermost kept loop it varies over.
+// The scope of a value: that of the innermost kept loop over which it varies.
 int Planner::level_of(const Nest& nest, ValueId id) const {
   const DimSet set = varies(id) & ~reduced_;
   if (nest.tiled && contains(set, nest.vector)) return static_cast<int>(nest.scopes.size()) - 1;

@@ -10,7 +10,7 @@
 namespace tenon::snippet {
 
 bool goes_apart(const Body& body, ValueId id, int lanes) {
-  constexpr int64_t kVectors = 64;  // in the longest row
+  constexpr int64_t kVectors = 64;  // of the longest row
   const DimSet varies = body.values[static_cast<size_t>(id)].varies;
   if (body.reduces() || varies == 0) return false;
   const auto deepest = static_cast<size_t>(std::bit_width(varies)) - 1;
@@ -25,7 +25,7 @@ bool goes_apart(const Body& body, ValueId id, int lanes) {
   return true;
 }
 
-// A value of more bytes in memory than it has itself is a source from there on: it will be kept.
+// A value whose sources have more bytes than the value itself counts as a source from then on: it will be kept.
 void Planner::find_sources() {
   if (!options_.keep_joined && !options_.skew_rows) return;
   sources_.assign(body_.values.size(), {});
@@ -46,8 +46,8 @@ void Planner::find_sources() {
   }
 }
 
-// Later nests read the value from memory, as if it were an input, when it is not cheap to make; what was taken out of
-// their loops, always.
+// Makes the value readable from memory for later nests, like an input, when it is expensive to compute; always for
+// values hoisted out of their loops.
 bool Planner::offer(Access root) {
   const bool is_output = index(root.port) < body_.inputs.size() + body_.outputs.size();
   if (is_output && !costs_more(root.value, options_.recompute_cycles)) return false;
@@ -56,8 +56,8 @@ bool Planner::offer(Access root) {
   return true;
 }
 
-// Do all nodes behind a value together, up to what lies in memory, take more cycles than these? Looks at no more of
-// them than it takes to tell.
+// Whether all nodes that lead to a value, up to those in memory, take more than `enough` cycles. Examines only as many
+// of them as necessary.
 bool Planner::costs_more(ValueId id, double enough) const {
   return costs_more(id, enough, [&](ValueId made) -> std::optional<double> {
     const BodyNode* node = maker_[index(made)];
@@ -65,7 +65,8 @@ bool Planner::costs_more(ValueId id, double enough) const {
   });
 }
 
-// The same of what a sweep does to make a value again: it reads what lies in memory, and what is not swept is there.
+// The same for recomputing a value in a sweep, which reads what is in memory, and where values that are not swept are
+// available.
 bool Planner::costs_more_again(ValueId id, double enough) const {
   return costs_more(id, enough, [&](ValueId made) -> std::optional<double> {
     if (!swept(made)) return std::nullopt;
@@ -74,7 +75,7 @@ bool Planner::costs_more_again(ValueId id, double enough) const {
   });
 }
 
-// To make it again, would a sweep read more than one tensor?
+// Whether a sweep would read more than one tensor to recompute it.
 bool Planner::reads_several(ValueId id) const {
   return costs_more(id, 1, [&](ValueId made) -> std::optional<double> {
     if (!swept(made)) return std::nullopt;
@@ -99,9 +100,9 @@ bool Planner::costs_more(ValueId id, double enough, Cost cost_of) const {
   return cost > enough;
 }
 
-// Values that the nest would make more than once, since loops that they do not vary over lie outside of theirs, or one
-// by one where they may go apart, and that cost more than to keep them: the last ones of their kind, in scratch
-// buffers.
+// Values that the nest would compute repeatedly, since it has outer loops over which they do not vary, or one by one
+// where they may be separate, and that are more expensive to recompute than to keep: the last ones of each chain, in
+// scratch buffers.
 std::vector<Access> Planner::find_hoisted(const Nest& nest) {
   const std::vector<char> again = made_again(nest);
   std::vector<double> cost(body_.values.size(), 0);
@@ -128,7 +129,7 @@ std::vector<Access> Planner::find_hoisted(const Nest& nest) {
   return hoisted;
 }
 
-// Of narrow integers as many bits as they have, of others their lane.
+// Narrow integers have their own number of bits, other values that of their lane.
 ElementType Planner::element_in_memory(ValueId id) const {
   static const Name kWrap("Wrap"), kTo("to");
   const BodyNode* const made = maker_[index(id)];
@@ -142,7 +143,7 @@ bool Planner::is_apart(const Nest& nest, ValueId id) const {
          goes_apart(body_, id, options_.lanes);
 }
 
-// Of each value: do loops stand around the place where it is made that it does not vary over, or may it go apart?
+// Per value: whether loops over which it does not vary enclose the place where it is computed, or it may be separate.
 std::vector<char> Planner::made_again(const Nest& nest) const {
   std::vector<int> scope(body_.values.size(), -1);  // the innermost one whose sweeps use it
   std::vector<char> again(body_.values.size(), 0);

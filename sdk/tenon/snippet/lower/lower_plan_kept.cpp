@@ -1,5 +1,5 @@
-// Powers that a sweep reads one block behind two merged ones: they are kept relative to the greatest x up to their
-// group, so none is computed again.
+// Exponentials that a sweep reads one block after two merged ones: they are kept relative to the maximum of x up to
+// their group, so none is recomputed.
 //
 //   kept of a group: e^(x - g)    at the end:  e^(x - g) * e^(g - maximum)
 #include <algorithm>
@@ -45,7 +45,7 @@ class KeptMover {
     last_.values.push_back(id);
     return id;
   }
-  // At the loop of what it goes with: sweeps make nothing before their loops.
+  // In the loop of the value with which it is used: sweeps compute nothing before their loops.
   ValueId scalar(BodyValue like, double number) {
     const auto bits = static_cast<int64_t>(lane_bits(like.element, number));
     return in_last(node("Scalar", {}, like, {{"bits", bits}}));
@@ -55,7 +55,7 @@ class KeptMover {
     return found == moved_.end() ? id : found->second;
   }
 
-  // e^(what the group went by - what all go by). Finite: what a group without a greatest number has kept is 0.
+  // e^(what the group is relative to - what all are relative to). Finite: a group without a maximum has kept 0.
   ValueId add_factor(const Merging::Subtracted& by, int port) {
     const BodyValue like = of(by.next);
     merging_.sweep.stores.push_back({by.next, port});
@@ -69,7 +69,7 @@ class KeptMover {
     return in_last(node("Min", {power, scalar(like, most)}, like));
   }
 
-  // What vanishes beside the greatest stays nothing, whatever was kept.
+  // A value that vanishes relative to the maximum stays zero, whatever was kept.
   void move(Access& read, ValueId factor) {
     const BodyValue like = of(read.value);
     const ValueId kept = body_.add_value(like), zero = scalar(of(factor), 0);
@@ -94,7 +94,7 @@ class KeptMover {
   Phase& phase_;
   Sweep& last_;
   const std::string label_;
-  std::vector<std::pair<ValueId, ValueId>> moved_;  // values of the last sweep, and what stands for them
+  std::vector<std::pair<ValueId, ValueId>> moved_;  // values of the last sweep, and their replacements
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ bool may_merge_sweeps(const Body& body) {
   return false;
 }
 
-// Which values the folds of a sweep have a part in.
+// The values that depend on the folds of a sweep.
 std::vector<char> Planner::behind_folds(const Sweep& sweep) const {
   std::vector<char> behind(body_.values.size(), 0);
   for (const BodyNode* fold : sweep.folds) behind[index(fold->result)] = 1;
@@ -26,7 +26,7 @@ std::vector<char> Planner::behind_folds(const Sweep& sweep) const {
   return behind;
 }
 
-// The sums of `second`, if each may be moved, and nothing else of it goes by what `first` folds.
+// The sums of `second`, if each can be rescaled, and nothing else in it depends on the folds of `first`.
 std::vector<MovedSum> Planner::moved_sums(const Nest& nest, const Sweep& first, const Sweep& second) const {
   const std::vector<char> behind = behind_folds(first);
   const auto goes_by = [&](ValueId id) { return behind[index(id)] != 0; };
@@ -54,7 +54,7 @@ std::vector<MovedSum> Planner::moved_sums(const Nest& nest, const Sweep& first, 
   return sums;
 }
 
-// Values and memory of both, without what goes by the first's folds.
+// Values and memory of both, without what depends on the first one's folds.
 Sweep Planner::joined_sweep(const Sweep& first, const Sweep& second) const {
   const std::vector<char> behind = behind_folds(first);
   Sweep both = first;
@@ -70,8 +70,8 @@ Sweep Planner::joined_sweep(const Sweep& first, const Sweep& second) const {
   return both;
 }
 
-// Is what the second sweep keeps for the last one, which goes a block behind, powers that may be moved, or nothing that
-// goes by the first?
+// Whether the second sweep keeps for the last one, which runs a block behind, only exponentials that can be rescaled
+// and values that do not depend on the first sweep.
 bool Planner::may_move_kept(const Scope& scope, size_t first, const std::vector<MovedSum>& sums) const {
   if (first + 3 != scope.phases.size() || scope.phases[first + 1].sweeps.size() != 1) return false;
   if (std::ranges::any_of(sums, &MovedSum::squares)) return false;
@@ -82,7 +82,7 @@ bool Planner::may_move_kept(const Scope& scope, size_t first, const std::vector<
   });
 }
 
-// What the first sweep kept for the second alone: the one that both are has it in registers.
+// Drops what the first sweep kept for the second only: the merged sweep has it in registers.
 void Planner::drop_unread_stores(const Nest& nest, const Scope& scope, Sweep& sweep) const {
   const auto reads = [](const Sweep& of, int port) {
     return std::ranges::find(of.reads, port, &Access::port) != of.reads.end();

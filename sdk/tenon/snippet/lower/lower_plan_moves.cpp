@@ -10,7 +10,7 @@
 namespace tenon::snippet {
 namespace {
 
-// Writes one Merging, and its nodes behind those of `body`, to which it adds.
+// Writes one Merging, and appends its nodes to those of `body`.
 class Merger {
  public:
   Merger(Body& body, const Sweep& both, bool lanes)
@@ -58,14 +58,14 @@ class Merger {
     count.next = append_.node("Add", {count.state, count.group});
   }
 
-  // `id` of what is folded so far.
+  // The running value of the fold `id`.
   ValueId so_far(ValueId id) {
     for (const Merging::Fold& one : merging_.folds)
       if (one.node.result == id) return one.next;
     const BodyNode* found = node_of(id);
     if (!found || found->op == "Scalar") return id;
     if (found->op == "ReducedCount") return merging_.count->next;
-    const BodyNode node = *found;  // what is appended moves it
+    const BodyNode node = *found;  // a copy, since appending invalidates references
     std::vector<ValueId> operands;
     for (const ValueId operand : node.operands) operands.push_back(so_far(operand));
     return append_.node(node.op, std::move(operands), node.attributes);
@@ -105,7 +105,7 @@ class Merger {
     merging_.sums.push_back(differences);
   }
 
-  // `sum` of x, with that of the differences from its mean (`which` of their fold) where this is finite.
+  // `sum` of x, corrected by the sum of the differences from its mean (`which` of their fold) where this is finite.
   ValueId put_right(const Merging::Fold& fold, ValueId sum, ValueId Merging::Fold::*which) {
     const auto differences = std::ranges::find(merging_.sums, fold.node.result, &Merging::Fold::of_mean);
     if (differences == merging_.sums.end()) return sum;

@@ -14,7 +14,7 @@ bool Planner::walks_rows(const Nest& nest) const {
   for (const ValueId id : order_) {
     if (!needed_[index(id)] || !contains(varies(id), nest.vector)) continue;
     folds |= swept(id) || reduction(id);
-    // A tile holds it in registers while the innermost loop runs; here each of its rows would make it again.
+    // A tile holds it in registers while the innermost loop runs; here each of its rows would recompute it.
     if (swept(id) && !contains(varies(id), innermost) && costs_more_again(id, options_.recompute_cycles)) return false;
   }
   return folds;
@@ -37,12 +37,12 @@ bool may_join_rows(const Body& body) {
 
 bool Planner::joins() const { return options_.join_rows && may_join_rows(body_); }
 
-// One element for each column: made here, or, where rows are joined, read, since each row of a joined one wants it.
+// One element per column: computed here, or, where rows are joined, read, since each row of a joined one needs it.
 bool Planner::in_row(const Nest& nest, ValueId id) const {
   return needed_[index(id)] && (maker_[index(id)] || joins()) && !swept(id) && contains(varies(id), nest.vector);
 }
 
-// Values of a phase that its own walk alone uses stay in registers.
+// Values of a phase that only its own sweep uses stay in registers.
 void Planner::plan_rows(Nest& nest) {
   std::vector<char> wanted(body_.values.size(), 0);
   for (const ValueId user : order_) {
@@ -63,8 +63,7 @@ void Planner::plan_rows(Nest& nest) {
     if (phase.merges >= 0) add_merged_rows(nest, plan_.mergings[static_cast<size_t>(phase.merges)]);
 }
 
-// What is folded so far. Where each column has one such value, the last is the whole; rows that are joined have one
-// each.
+// The running folds. Where each column has one such value, the last is the result; joined rows have one each.
 void Planner::add_merged_rows(Nest& nest, const Merging& merging) {
   const auto add = [&](ValueId state) {
     plan_.scratch.push_back({plan_.body.values[index(state)].element, DimSet{1} << nest.vector, false});
@@ -85,8 +84,9 @@ void Planner::add_merged_rows(Nest& nest, const Merging& merging) {
     if (!one.is_fold) add(one.state);
 }
 
-// May the last sweep go one block behind the others? It folds nothing, and reads nothing but what the sweep before it
-// keeps, over the same loops, and rows that are made between the two: all else is of the next block then.
+// Whether the last sweep may run one block behind the others: it folds nothing, and reads only what the sweep before it
+// keeps, over the same loops, and rows that are computed between the two: everything else would be of the next block
+// then.
 bool Planner::may_go_behind(const Nest& nest) const {
   if (!nest.whole_rows || !may_join_rows(body_)) return false;
   std::vector<const Sweep*> sweeps;
@@ -112,8 +112,8 @@ bool Planner::may_go_behind(const Nest& nest) const {
          std::ranges::all_of(last.stores, [&](const Access& store) { return swept(store.value); });
 }
 
-// Loops over rows, and walks along each that fold, one after the other, or two that are merged; then one that stores.
-// That goes along with the walk of the next row, in the phase that is returned, which overwrites what it reads.
+// Loops over rows, with sweeps along each that fold, one after the other, or two that are merged; then one that stores.
+// That one runs together with the sweep of the next row, in the returned phase, which overwrites what it reads.
 std::optional<size_t> Planner::skewed_with(const Nest& nest) const {
   if (nest.tiled || nest.whole_rows || nest.kept.empty() || std::countr_zero(reduced_) < nest.kept.back())
     return std::nullopt;
@@ -121,7 +121,7 @@ std::optional<size_t> Planner::skewed_with(const Nest& nest) const {
   for (size_t level = 0; level + 1 < nest.scopes.size(); ++level)
     if (std::ranges::any_of(nest.scopes[level].phases, walks)) return std::nullopt;
   const std::vector<Phase>& phases = nest.scopes.back().phases;
-  std::vector<std::pair<size_t, const Sweep*>> sweeps;  // and their phases
+  std::vector<std::pair<size_t, const Sweep*>> sweeps;  // with their phases
   bool merges = false;
   for (size_t i = 0; i < phases.size(); ++i) {
     merges |= phases[i].merges >= 0;
@@ -148,7 +148,7 @@ std::optional<size_t> Planner::skewed_with(const Nest& nest) const {
   return home;
 }
 
-// The phase of the only walk before that; none where there are others, or it keeps something of a row.
+// The phase of the only earlier sweep; none where there are others, or it keeps something of a row.
 std::optional<size_t> Planner::skewed_behind(const Scope& scope) const {
   std::optional<size_t> first;
   if (scope.phases.back().sweeps.back().loops.size() > 1) return std::nullopt;

@@ -8,8 +8,8 @@
 
 namespace tenon::snippet {
 
-// The outermost of the folded dims that are the innermost ones of the body, if there are several and no gap lies
-// between them; -1: none.
+// The outermost of the folded dims that are innermost in the body, if there are several without gaps between them; -1:
+// none.
 int Planner::first_of_stretch() const {
   const auto rank = static_cast<int>(body_.rank()), first = static_cast<int>(body_.first_of_row());
   const auto is_apart = [&](const BodyPort& port) {
@@ -19,9 +19,9 @@ int Planner::first_of_stretch() const {
   return rank - first < 2 || rank == kMaxDims || gaps ? -1 : first;
 }
 
-// Does each value of it vary over all dims from `first` on, or over none?
+// Whether each value of it varies over all dims from `first` on, or over none.
 bool Planner::walks_stretch(const Sweep& sweep, int first) const {
-  const Body& body = plan_.body.values.empty() ? body_ : plan_.body;  // with what merged sweeps compute
+  const Body& body = plan_.body.values.empty() ? body_ : plan_.body;  // includes the values of merged sweeps
   const DimSet all = body_.all_dims() >> first << first;
   const auto fits = [&](ValueId id) {
     const DimSet dims = body.values[index(id)].varies & all;
@@ -41,7 +41,7 @@ std::vector<Sweep*> Planner::sweeps_of(Phase& phase) {
   return sweeps;
 }
 
-// The two of a row that go along with each other have the same loops.
+// The two sweeps of a row that run together have the same loops.
 void Planner::walk_stretches() {
   const int first = first_of_stretch(), dim = static_cast<int>(body_.rank());
   if (first < 0) return;

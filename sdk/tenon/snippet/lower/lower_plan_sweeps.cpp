@@ -21,13 +21,13 @@ DimSet set_of(const std::vector<int>& dims) {
 
 }  // namespace
 
-// The phase of a value in the scope: how many reductions of the scope stand behind it, one behind the other.
+// The phase of a value in the scope: the number of reductions of the scope on the longest chain to it.
 void Planner::find_phases(const Nest& nest, int level) {
   phase_.assign(body_.values.size(), 0);
   for (const ValueId id : order_) {
     const BodyNode* node = maker_[index(id)];
     if (!node || !needed_[index(id)] || level_of(nest, id) > level) continue;
-    if (!swept(id) && level_of(nest, id) < level) continue;  // made before the scope begins
+    if (!swept(id) && level_of(nest, id) < level) continue;  // computed before the scope begins
     int phase = 0;
     for (const ValueId operand : node->operands) phase = std::max(phase, phase_[index(operand)]);
     phase_[index(id)] = phase + (is_reduction(node->op) ? 1 : 0);
@@ -56,13 +56,14 @@ void Planner::add_fold(Phase& phase, const BodyNode* node) {
   phase.sweeps.front().folds.push_back(node);
 }
 
-// Is what varies over these of the reduced dims made once for each of its elements by a sweep of `loops`? Sweeps along
-// whole rows do all within their last loop: not at all, where a dim has no elements that the value does not vary over.
+// Whether a sweep over `loops` computes a value that varies over `dims` of the reduced dims once for each of its
+// elements. Sweeps along whole rows do everything in their last loop: not at all, where a dim over which the value does
+// not vary is empty.
 bool Planner::makes_once(const Nest& nest, DimSet dims, DimSet loops) {
   return nest.whole_rows ? dims == loops : is_prefix(dims, loops);
 }
 
-// A store shares a sweep in which it is done once for each element.
+// A store shares a sweep in which it is executed once for each element.
 void Planner::add_store(const Nest& nest, Phase& phase, Access store) {
   const DimSet dims = varies(store.value) & reduced_;
   for (Sweep& sweep : phase.sweeps) {
@@ -121,7 +122,7 @@ void Planner::fill_sweep(const Nest& nest, Sweep& sweep, size_t number, double r
   }
 }
 
-// Would a later sweep read more bytes to make it again than it has?
+// Whether a later sweep would read more bytes to recompute it than it has.
 bool Planner::has_many_sources(ValueId id) const {
   return !sources_.empty() && sources_[index(id)].size() == 1 && sources_[index(id)][0] == id && maker_[index(id)];
 }
@@ -131,13 +132,14 @@ bool Planner::is_stored_as_it_is(const Access& store) const {
   return output < body_.outputs.size() && body_.outputs[output].element == body_.values[index(store.value)].element;
 }
 
-// Of rows that are skewed: is it a tensor's, which another row has overwritten in the caches when the last sweep comes?
+// For skewed rows: whether it is a value of a tensor that another row has displaced from the caches before the last
+// sweep.
 bool Planner::is_of_row(ValueId id) const {
   return options_.skew_rows && !maker_[index(id)] && (varies(id) & ~reduced_) != 0;
 }
 
-// The last sweep goes along with one walk, which alone may keep what it reads: where that is not the first to read a
-// tensor, it keeps the tensor's row as well, beside what it makes of it, as softmax(x) + x wants.
+// The last sweep runs together with one other, which alone may keep what it reads: where that is not the first to read
+// a tensor, it keeps the tensor's row as well, beside the values computed from it, as in softmax(x) + x.
 void Planner::keep_rows_late(const std::vector<Sweep*>& sweeps) {
   size_t home = 0;
   for (const Kept& kept : kept_)
@@ -150,8 +152,8 @@ void Planner::keep_rows_late(const std::vector<Sweep*>& sweeps) {
   }
 }
 
-// A tensor that waits in a scratch row for the last sweep is read from there by those between, too: the next row pushes
-// its own out of the caches.
+// A tensor kept in a scratch row for the last sweep is read from there by the sweeps between, too: the next row evicts
+// the tensor's own from the caches.
 void Planner::read_kept_rows(const std::vector<Sweep*>& sweeps) {
   for (const Kept& kept : kept_)
     for (size_t i = kept.home + 1; i < kept.last; ++i)
@@ -192,7 +194,7 @@ int Planner::output_for(const Kept& kept, const std::vector<Sweep*>& sweeps, boo
         stored = true;
         return store.port;
       }
-      if (body_.outputs[output].value != store.value) continue;  // another kept value that lies there
+      if (body_.outputs[output].value != store.value) continue;  // another kept value is stored there
       if (i >= kept.last && found < 0 && !borrowed_within(store.port, kept.home, kept.last)) found = store.port;
     }
   }

@@ -9,12 +9,12 @@
 namespace tenon::snippet {
 namespace {
 
-// To rows that go at once: more do not stay in registers.
+// Pointers to rows that are processed at once: more do not stay in registers.
 constexpr size_t kPointers = 8;
 
 }  // namespace
 
-// A value that waits in a scratch row has one row only.
+// A value that is kept in a scratch row has one row only.
 bool Lowering::rows_have_memory(const Nest& nest, const Scope& scope) const {
   const auto alone = [&](const Access& access) {
     return scratch_of(access.port) && !contains(varies_of(access.port), nest.kept.back());
@@ -26,23 +26,23 @@ bool Lowering::rows_have_memory(const Nest& nest, const Scope& scope) const {
   });
 }
 
-// A pointer for each port that varies over them.
+// One pointer for each port that varies over them.
 size_t Lowering::row_pointers_of(const Nest& nest) const {
   size_t pointers = 0;
   for (int port = 0; port < tensors(); ++port) pointers += contains(varies_of(port), nest.kept.back());
   return pointers;
 }
 
-// Do the rows that it stores along `dim` begin anywhere in a line, as far as is known?
+// Whether the rows that it stores along `dim` may begin anywhere in a line, as far as is known.
 bool Lowering::ends_within_line(const Access& store, int dim) const {
   const Expr& extent = body_.dims[index(dim)].extent;
   return extent.is_constant() && contains(varies(store.value), dim) &&
          extent.constant() * element_of(store.port).bits() % kLineBits != 0;
 }
 
-// Rows that end within a line: vectors as wide as a line are stored in two, and the halves of a line by vectors that
-// lie apart, with other rows' between. Where that is two halves or more for each vector, rows gain nothing of one
-// another (docs/performance/lessons/rows.md, Halves of lines).
+// Rows that end within a line: unaligned stores of vectors as wide as a line are split, and halves of a line are stored
+// by vectors that are apart, with those of other rows in between. With two or more halves per vector, interleaving rows
+// gains nothing (docs/performance/lessons/rows.md, Halves of lines).
 bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const {
   int64_t bits = 0;
   for (const Phase& phase : scope.phases)
@@ -52,10 +52,10 @@ bool Lowering::stores_parts_of_lines(const Nest& nest, const Scope& scope) const
   return bits >= kLineBits;
 }
 
-// Of rows side by side: are they stored one behind the other? Vectors then meet in the lines that they are parts of, or
-// lie in two of, and no other row's line comes between (docs/performance/lessons/rows.md). Folds stay side by side, as
-// each waits for itself, and so does what rows share, unless it is only loaded, and rows that are stored together for
-// the sake of that.
+// Whether interleaved rows are stored one after the other. The vectors that share a line, or cross its border, are then
+// adjacent, without lines of other rows in between (docs/performance/lessons/rows.md). Folds stay interleaved, since
+// each has its own dependency chain; so do values that rows share, unless these are only loaded, and rows that are
+// stored together for that reason.
 bool Lowering::goes_row_by_row(const Sweep& sweep) const {
   if (unit_rows() == 1 || !sweep.folds.empty() || kernel_.stored_together) return false;
   const int dim = sweep.loops.back();
@@ -69,7 +69,7 @@ bool Lowering::goes_row_by_row(const Sweep& sweep) const {
          std::ranges::none_of(sweep.values, is_made);
 }
 
-// As many as registers hold: accumulators of sums in half of the vectors, a pointer for each row and port.
+// As many as registers allow: accumulators of sums in half of the vectors, a pointer for each row and port.
 int Lowering::rows_together(const Nest& nest) const {
   constexpr size_t kInstructions = 160;
   if (nest.tiled || nest.kept.empty() || nest.vector < nest.kept.back() || options_.heads) return 1;
@@ -91,7 +91,7 @@ int Lowering::rows_together(const Nest& nest) const {
   int rows = options_.rows;
   const auto fits = [&] {
     const auto count = static_cast<size_t>(rows);
-    // Those that are written out have accumulators one after the other, and a known step from one to the next.
+    // Unrolled ones have adjacent accumulators at a known stride.
     const HeldRow held = held_row(nest, rows);
     if (held.vectors > 0 && 2 * held.held >= held.vectors)
       return accumulators + count * folds <= static_cast<size_t>(options_.vectors) / 2 && pointers <= kPointers;
@@ -100,20 +100,20 @@ int Lowering::rows_together(const Nest& nest) const {
   };
   while (rows > 1 && !fits()) rows /= 2;
   if (rows > 1 && held_row(nest, rows).vectors == 0 && stores_parts_of_lines(nest, scope)) return 1;
-  // Of rows that are written out two, where all of two stays in registers and not of four: what is loaded again costs
-  // more than two rows have of each other.
+  // Two of unrolled rows, where everything of two stays in registers and not of four: reloads cost more than the two
+  // rows gain from each other.
   const HeldRow held = held_row(nest, rows), of_two = held_row(nest, 2);
   return rows > 2 && held.held < held.vectors && of_two.held == of_two.vectors ? 2 : rows;
 }
 
-// Rows that are walked again are near then; the others come from memory as they go.
+// Rows that are traversed again are then in a near cache; the others stream from memory.
 int Lowering::longest_row(const Scope& scope) const {
   size_t sweeps = 0;
   for (const Phase& phase : scope.phases) sweeps += phase.sweeps.size();
   return sweeps > 1 ? options_.longest_row_again : options_.longest_row_once;
 }
 
-// The id of the loop over single rows, which stands for both when pointers are moved.
+// The id of the loop over single rows, which represents both when pointers are moved.
 LoopId Lowering::write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids) {
   const int dim = nest.kept.back();
   const RegisterId counter = zero();
@@ -122,7 +122,7 @@ LoopId Lowering::write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids
     place_.row_dim = dim, place_.rows = rows;
     write_scope(nest, nest.kept.size(), ids);
   });
-  // The first loop inside is one over the elements of a row; short ones have none.
+  // The first inner loop is one over the elements of a row; short rows have none.
   if (index(row_loop_) + 1 < kernel_.loops.size()) {
     Param& limit = kernel_.params[index(kernel_.loops[index(row_loop_)].limit)];
     limit.inner = row_loop_ + 1;
@@ -133,7 +133,7 @@ LoopId Lowering::write_rows(const Nest& nest, int rows, std::vector<LoopId>& ids
   return single;
 }
 
-// Walks along single dims of which the last one folds nothing, and takes nothing that waits in a scratch row.
+// Sweeps along single dims of which the last one folds nothing, and reads nothing that is kept in a scratch row.
 int Lowering::rows_stored_together(const Nest& nest) const {
   const Scope& scope = nest.scopes.back();
   if (options_.stored_together <= 1 || options_.heads || nest.tiled || nest.vector < nest.kept.back()) return 1;
@@ -151,7 +151,8 @@ int Lowering::rows_stored_together(const Nest& nest) const {
   return held_row(nest, 1).vectors > 0 ? 1 : rows;
 }
 
-// Each row's walks but the last one; then that of all of them, with what it takes of each in registers.
+// Each row's sweeps but the last one; then the last one for all rows, with the values that it needs of each in
+// registers.
 void Lowering::fold_and_store_rows(const Nest& nest, int rows) {
   const Sweep& last = nest.scopes.back().phases.back().sweeps.back();
   std::map<ValueId, std::vector<RegisterId>> taken;
@@ -166,7 +167,7 @@ void Lowering::fold_and_store_rows(const Nest& nest, int rows) {
           taken[id].push_back(register_of(id, {}));
     });
   }
-  // Two vectors of a row, one behind the other, are a line where vectors are half as long.
+  // Two adjacent vectors of a row are a line where vectors are half as long.
   place_.rows = rows, place_.least_copies = std::min(options_.unroll, 2);
   for (const auto& [id, of_rows] : taken) {
     place_.accumulators += of_rows.size();
@@ -175,7 +176,7 @@ void Lowering::fold_and_store_rows(const Nest& nest, int rows) {
   write_sweep(nest, last);
 }
 
-// The loop stands twice, as for short rows. The id of that over single rows.
+// The loop exists twice, as for short rows. Returns the id of that over single rows.
 LoopId Lowering::write_rows_stored_together(const Nest& nest, int rows, std::vector<LoopId>& ids) {
   const int dim = nest.kept.back();
   const RegisterId counter = zero();
@@ -190,7 +191,7 @@ LoopId Lowering::write_rows_stored_together(const Nest& nest, int rows, std::vec
   return single;
 }
 
-// At the begin of each iteration: a row's pointer lies one stride behind that of the row before.
+// At the beginning of each iteration: a row's pointer is one stride after that of the previous row.
 void Lowering::make_row_pointers(LoopId single) {
   std::vector<Instruction> made;
   std::vector<int> ports;

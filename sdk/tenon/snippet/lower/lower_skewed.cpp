@@ -14,7 +14,7 @@
 
 namespace tenon::snippet {
 
-// All of a row but the walk that stores. `behind`: that of the row before, which goes along.
+// All of a row but the sweep that stores. `behind`: that of the previous row, which runs together with it.
 void Lowering::write_row_folds(const Nest& nest, const Sweep* behind) {
   std::vector<Phase> phases = nest.scopes.back().phases;
   phases.back().sweeps.pop_back();
@@ -25,7 +25,7 @@ void Lowering::write_row_folds(const Nest& nest, const Sweep* behind) {
   behind_ = nullptr;
 }
 
-// Another row's values instead of those that are bound.
+// Replaces the bound values by those of another row.
 std::vector<std::vector<RegisterId>> Lowering::put_aside(const RowValues& values) {
   std::vector<std::vector<RegisterId>> aside;
   for (const auto& [id, made] : values) aside.push_back(std::exchange(bound_[index(id)], {made}));
@@ -43,8 +43,8 @@ bool Lowering::is_taken(ValueId id, std::span<const ValueId> by) const {
   });
 }
 
-// What it makes outside of its innermost loop, bound for the loops inside: what the fold binds may be the same of
-// another row.
+// Computes what the sweep needs outside of its innermost loop, and binds it for the inner loops: the fold may bind the
+// same values for another row.
 void Lowering::write_row_before(const SweepLoops& loops, size_t level) {
   const auto aside = put_aside(of_row_before_);
   RowValues made;
@@ -60,9 +60,9 @@ void Lowering::write_row_before(const SweepLoops& loops, size_t level) {
   of_row_before_.insert(of_row_before_.end(), made.begin(), made.end());
 }
 
-// Its stores come first: the next row takes their memory. Meanwhile values of the next row that are made before the
-// walk wait aside. Vector by vector: of several at once, loads out of L2 come one behind the other,
-// and leave prefetches of what is to be folded no room.
+// Its stores come first: the next row takes their memory. Values of the next row that are computed before the sweep are
+// set aside meanwhile. Vector by vector: with several at once, loads from L2 are back to back and leave no room for
+// prefetches of what is to be folded.
 void Lowering::write_row_before(SweepLoops& loops) {
   auto aside = put_aside(of_row_before_);
   region([&] {
@@ -84,7 +84,7 @@ void Lowering::write_skewed(const Nest& nest, std::vector<LoopId>& ids) {
   last_row_loops_.push_back(scalar_loop(dim, counter, 1, [&] {
     const size_t bound = bound_order_.size();
     write_row_folds(nest);
-    // What the last walk takes of a row lies in registers that the fold of the next leaves alone.
+    // The values that the last sweep needs of a row are in registers that the fold of the next row does not use.
     for (size_t i = bound; i < bound_order_.size(); ++i) {
       const ValueId id = bound_order_[i];
       if (!swept(id) && is_taken(id, last.values)) of_row_before_.push_back({id, bound_[index(id)][0]});

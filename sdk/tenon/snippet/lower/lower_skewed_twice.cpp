@@ -18,7 +18,7 @@
 namespace tenon::snippet {
 namespace {
 
-// All but its walks.
+// All but its sweeps.
 Phase values_of(Phase phase) {
   phase.sweeps.clear();
   return phase;
@@ -35,7 +35,7 @@ void Lowering::write_row_next(SweepLoops& loops) {
   put_back(of_row_next_, std::move(aside));
 }
 
-// What the parts of the loops share.
+// State shared by the parts of the loops.
 class Lowering::ThreeWalks {
  public:
   ThreeWalks(Lowering& lowering, const Nest& nest)
@@ -101,7 +101,7 @@ class Lowering::ThreeWalks {
   void write_values(size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) to_.write_phase(nest_, values_of(phases_[i]));
   }
-  // What is made of a walk's folds, once it is over; values that are bound since `bound` hold no longer.
+  // Computes what depends on a sweep's folds after its end; values bound since `bound` are no longer valid.
   void finish_first(size_t bound) {
     to_.store_folds(nest_, fold());
     write_values(first_ + 1, second_ + 1);
@@ -114,7 +114,7 @@ class Lowering::ThreeWalks {
     keep(to_.of_row_before_, bound, last().values);
     to_.unbind(bound);
   }
-  // What is bound since `bound` and taken goes to registers of its own, the same for each row.
+  // Copies values bound since `bound` that are needed to registers of their own, the same for each row.
   void keep(RowValues& kept, size_t bound, const std::vector<ValueId>& by) {
     if (kept.empty())
       for (size_t i = bound; i < to_.bound_order_.size(); ++i)
@@ -129,9 +129,9 @@ class Lowering::ThreeWalks {
   Lowering& to_;
   const Nest& nest_;
   const std::vector<Phase>& phases_;
-  const size_t first_, second_;  // phases of the first walk and of the second
-  std::vector<ValueId> takers_;  // of what is known before the second walk
-  RowValues known_;              // before the second walk of the row that has it next
+  const size_t first_, second_;  // phases of the first sweep and of the second
+  std::vector<ValueId> takers_;  // readers of what is known before the second sweep
+  RowValues known_;              // before the second sweep of the row that has it next
 };
 
 void Lowering::write_skewed_twice(const Nest& nest, std::vector<LoopId>& ids) {

@@ -7,7 +7,7 @@
 namespace tenon::snippet {
 namespace {
 
-// The loop of the sweep, counted from 1, in which a value is made.
+// The loop of the sweep, counted from 1, in which a value is computed.
 size_t sweep_level(const Sweep& sweep, DimSet varies) {
   for (size_t i = sweep.loops.size(); i-- > 0;)
     if (contains(varies, sweep.loops[i])) return i + 1;
@@ -16,8 +16,8 @@ size_t sweep_level(const Sweep& sweep, DimSet varies) {
 
 }  // namespace
 
-// Sums of floats depend on their order. So they always have the same number of accumulators, however long the body:
-// fused or alone, a reduction gives the same bits.
+// Sums of floats depend on their order. They therefore always have the same number of accumulators, however long the
+// body: fused or alone, a reduction gives the same bits.
 int Lowering::sweep_copies(const Sweep& sweep) const {
   const auto ordered = [&](const BodyNode* fold) {
     const bool sum = fold->op == "ReduceSum" || fold->op == "ReduceProd";
@@ -39,14 +39,14 @@ void Lowering::write_sweep(const Nest& nest, const Sweep& sweep) {
     return;
   }
   SweepLoops loops{.sweep = &sweep, .scalar = sweep.loops.size()};
-  // Only elements of the innermost dim lie side by side.
+  // Only elements of the innermost dim are contiguous.
   const bool innermost = nest.kept.empty() || sweep.loops.back() > nest.kept.back();
   if (!nest.tiled && innermost) {
     loops.vector = sweep.loops.back();
     --loops.scalar;
     loops.copies = copies_within(loops.vector, sweep_copies(sweep));
     loops.behind = behind_, loops.next = next_;
-    // As many accumulators of sums as apart: all that a loop may have.
+    // As many accumulators of sums as when it is separate: all that a loop may have.
     if (next_) next_->copies = loops.copies = copies_within(loops.vector, options_.unroll);
   }
   if (loops.next) begin_folds(*loops.next);
@@ -109,14 +109,14 @@ void Lowering::write_sweep_level(SweepLoops& loops, size_t level) {
     }));
 }
 
-// The output whose vectors its walk along a row aligns; -1: none. Lanes that are folded stay where they are.
+// The output whose vectors its sweep along a row aligns; -1: none. Lanes that are folded are not shifted.
 int Lowering::head_of(const SweepLoops& loops) const {
   return loops.sweep->folds.empty() ? head_port(loops.vector, loops.sweep->stores) : -1;
 }
 
 // --- folds --------------------------------------------------------------------------------------------------------
 
-// Each copy has accumulators of its own, so that no copy waits for another.
+// Each copy has accumulators of its own, so that copies do not depend on each other.
 int Lowering::copies_of(const SweepLoops& loops, const BodyNode& fold) const {
   if (loops.whole_rows) return place_.copies;
   if (loops.vector >= 0) return loops.copies;
@@ -137,8 +137,8 @@ void Lowering::begin_folds(SweepLoops& loops) {
   }
 }
 
-// Into the accumulators: what units [first, last) have made. Whole rows keep theirs in memory, so that each sum may be
-// another register.
+// Folds the values of units [first, last) into the accumulators. Whole rows keep these in memory, so that each sum may
+// be another register.
 void Lowering::fold(SweepLoops& loops, int first, int last) {
   for (size_t i = 0; i < loops.sweep->folds.size(); ++i) {
     const BodyNode& node = *loops.sweep->folds[i];
@@ -159,7 +159,7 @@ void Lowering::fold(SweepLoops& loops, int first, int last) {
   }
 }
 
-// Then its lanes behind the end are 0.
+// Its lanes beyond the end are then 0.
 bool Lowering::loaded_in_part(RegisterId id) const {
   static const Name kLoad("Load");
   const auto makes = [&](const Instruction& instruction) {
@@ -169,7 +169,7 @@ bool Lowering::loaded_in_part(RegisterId id) const {
   return maker != kernel_.body.rend() && maker->op == kLoad && maker->touched == codegen::Lanes::partial;
 }
 
-// Lanes behind the end must not count, when lanes are folded.
+// Lanes beyond the end must not affect a fold of lanes.
 RegisterId Lowering::fill_tail(const SweepLoops& loops, const BodyNode& node, RegisterId operand) {
   if (loops.vector < 0 || loops.whole_rows || place_.mask < 0) return operand;
   if (initial_of(node) == 0 && loaded_in_part(operand)) return operand;
@@ -212,7 +212,7 @@ RegisterId Lowering::fold_copies(const BodyNode& node, std::vector<RegisterId> m
   return made[0];
 }
 
-// Four rows share their steps; the bits are those of each alone.
+// Four rows share the steps; the bits are those of each on its own.
 std::vector<RegisterId> Lowering::fold_lanes(const BodyNode& node, const std::vector<RegisterId>& rows) {
   const size_t together = rows.size() % 4 == 0 ? 4 : 1;
   std::vector<RegisterId> made;

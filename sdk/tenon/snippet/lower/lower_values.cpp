@@ -34,7 +34,7 @@ RegisterId Lowering::scalar(ElementType element, int64_t bits) {
 }
 
 ParamId Lowering::add_param(const Param& param) {
-  // The limit of a loop over rows learns later what is inside.
+  // The limit of a loop over rows is completed later, when its body is known.
   const uint64_t key = hash_mix(hash_mix(static_cast<uint64_t>(param.kind), static_cast<uint64_t>(param.port)),
                                 static_cast<uint64_t>(param.loop));
   const auto [first, last] = params_.equal_range(key);
@@ -96,11 +96,11 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
   make_units(reads, values, stores, false, 0, unit_rows());
   const int units = unit_rows() * place_.copies;
   const int most = units == 1 || place_.one_by_one ? 1 : units_together(reads, values, stores);
-  // In as few groups as that allows, and these alike: two and two share checks and lines that three and one do not.
+  // In as few groups as possible, of equal size: two and two share checks and lines that three and one do not.
   const int groups = (units + most - 1) / most, together = (units + groups - 1) / groups;
-  // Of rows side by side, what two copies store lies in one line, which L1 takes at once as long as
-  // no other line comes between (docs/performance/lessons/rows.md); of several outputs, too, where vectors are parts
-  // of lines.
+  // With interleaved rows, the stores of two copies are in one line, which L1 accepts at once as long as no other line
+  // is stored in between (docs/performance/lessons/rows.md); with several outputs as well, where vectors are parts of
+  // lines.
   if (place_.copies % 2 == 0 && (unit_rows() > 1 ? !stores.all().empty() : stores_parts(stores.all())))
     place_.neighbours = 2;
   for (int first = 0; first < units; first += together) {
@@ -111,14 +111,14 @@ void Lowering::make(const std::vector<Access>& reads, const std::vector<ValueId>
   place_.neighbours = 1;
 }
 
-// Is one of them of vectors that are shorter than a line?
+// Whether one of them stores vectors that are shorter than a line.
 bool Lowering::stores_parts(const std::vector<Access>& stores) const {
   return std::ranges::any_of(stores, [&](const Access& store) {
     return in_lanes(store.value) && options_.lanes * element_of(store.port).bits() < kLineBits;
   });
 }
 
-// What goes to several tensors is stored at the end, line by line, so that their lines are filled in turn: L2 takes
+// Values for several tensors are stored at the end, line by line, so that their lines are filled in turn: L2 accepts
 // them a tenth faster than several lines of each (docs/performance/lessons/tensors.md).
 bool Lowering::stores_late(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                            const StoresByValue& stores) const {
@@ -159,13 +159,13 @@ void Lowering::make_units(const std::vector<Access>& reads, const std::vector<Va
   }
 }
 
-// One unit takes as many registers as values of it are alive at once; beside them stand what the units share,
-// accumulators, and what an emitter needs for itself.
+// A unit needs as many registers as it has values that are live at once; in addition to these there are values that
+// units share, accumulators, and temporaries of emitters.
 int Lowering::units_together(const std::vector<Access>& reads, const std::vector<ValueId>& values,
                              const StoresByValue& stores) const {
   constexpr int kMasks = 4;
   if (options_.all_copies) return place_.rows * place_.copies;
-  std::unordered_map<ValueId, int> left;  // users to come
+  std::unordered_map<ValueId, int> left;  // remaining users
   int alive = 0, most = 1, masks = 0, most_masks = 1;
   const bool late = stores_late(reads, values, stores);
   const auto count = [&](ValueId id, int change) {
@@ -211,7 +211,7 @@ RegisterId Lowering::make_value(ValueId id, Unit unit) {
   return made;
 }
 
-// How many elements a reduction folds, where that is known.
+// The number of elements that a reduction folds, where it is known.
 std::optional<int64_t> Lowering::reduced_count() const {
   int64_t count = 1;
   for (const BodyDim& dim : body_.dims) {
@@ -233,8 +233,8 @@ bool Lowering::is_plain_constant(ValueId id) const {
   return magnitude != 0 && magnitude <= (wide ? 0x7ff0000000000000 : 0x7f800000);
 }
 
-// The greater of x and such a constant is a clamp of x, bit for bit, and one instruction where the machine's own
-// maximum passes NaN on from one side only.
+// The maximum of x and such a constant is a clamp of x, bit for bit, and one instruction where the machine's own
+// maximum propagates NaN from one side only.
 void Lowering::clamp_by_constant(const BodyNode& node, Instruction& instruction) const {
   static const Name kMax("Max"), kMin("Min"), kLow("ClampLow"), kHigh("ClampHigh");
   if (node.op != kMax && node.op != kMin) return;

@@ -10,14 +10,14 @@
 namespace tenon::snippet {
 namespace {
 
-// The extent of the axis that an operator walks.
+// The extent of the axis along which an operator works.
 Result<int64_t> extent_of(const Op& op, int64_t axis) {
   const Dim& dim = op.operand(0)->type().shape()[static_cast<size_t>(axis)];
   if (dim.is_static() && dim.value() >= 1) return dim.value();
   return error(Code::unsupported, op.describe(), " looks along an axis of extent ", dim);
 }
 
-// One operator that looks for the first or last extreme along its axis.
+// An operator that finds the first or last extreme along its axis.
 class Positions {
  public:
   Positions(Builder& builder, const Op& op) : b_(builder), op_(op), x_(*op.operand(0)) {}
@@ -46,7 +46,7 @@ class Positions {
     return {};
   }
 
-  // 0, 1, 2 ... along the axis; extent 1 along those behind it.
+  // 0, 1, 2 ... along the axis; extent 1 along the inner dims.
   Value* positions() {
     if (positions_) return positions_;
     Dims dims(static_cast<size_t>(x_.type().shape().rank() - axis_), 1);
@@ -80,8 +80,9 @@ class Positions {
   Value* positions_ = nullptr;
 };
 
-// Local response normalisation: channels whose windows lie within x are sums of squares of slices; the windows of the
-// first and last few, which do not, get channels of zeros. f16 and bf16 are computed in f32 and rounded once.
+// Local response normalisation: channels whose windows are inside x are sums of squares of slices; for the first and
+// last few channels, whose windows are not, channels of zeros are added. f16 and bf16 are computed in f32 and rounded
+// once.
 class ResponseNormalization {
  public:
   ResponseNormalization(Builder& builder, const Op& op)
@@ -124,7 +125,7 @@ class ResponseNormalization {
   Result<Value*> channels_of(Value* value, int64_t first, int64_t end) {
     return b_.op("Slice", {value, b_.constant_ints({first}), b_.constant_ints({end}), b_.constant_ints({1})});
   }
-  // Slices come first, so that none of what is made of them is a tensor of its own.
+  // Slices come first, so that no derived value is materialised.
   Result<Value*> work_on(int64_t first, int64_t end) {
     TENON_TRY(some, first == 0 && end == channels_ ? x_ : channels_of(x_, first, end));
     return cast(some, work_);
@@ -134,7 +135,7 @@ class ResponseNormalization {
     return b_.op("Mul", {some, some});
   }
 
-  // Of the channels from `first` to `end`.
+  // For the channels from `first` to `end`.
   Result<Value*> normalised(int64_t first, int64_t end) {
     TENON_TRY(x, work_on(first, end));
     TENON_TRY(sum, window_sum(first, end));
@@ -147,9 +148,9 @@ class ResponseNormalization {
     return cast(quotient, x_->type().element());
   }
 
-  // Of x^2, over the channels of each one's window that there are.
+  // The sum of x^2 over the existing channels of each window.
   Result<Value*> window_sum(int64_t first, int64_t end) {
-    Value* padded = nullptr;  // the squares of all channels of the windows, where there are not all
+    Value* padded = nullptr;  // the squares of all channels of the windows, where some do not exist
     if (first < below_ || end + above_ > channels_) {
       TENON_TRY(made, padded_squares(first - below_, end + above_));
       padded = made;
@@ -167,7 +168,7 @@ class ResponseNormalization {
     }
     return sum;
   }
-  // 0 for channels that there are not.
+  // 0 for channels that do not exist.
   Result<Value*> padded_squares(int64_t first, int64_t end) {
     TENON_TRY(squares, squares_of(std::max<int64_t>(first, 0), std::min(end, channels_)));
     std::vector<Value*> parts;
@@ -182,7 +183,7 @@ class ResponseNormalization {
     }
     return b_.op("Concat", parts, {{"axis", 1}});
   }
-  // 0 in channels that x has as well: x < x holds nowhere. So it serves extents that are not known, too.
+  // 0 in channels of x: x < x is never true. This also serves unknown extents.
   Result<Value*> zeros(int64_t channels) {
     TENON_TRY(some, channels_of(x_, 0, channels));
     TENON_TRY(nowhere, b_.op("Less", {some, some}));
@@ -194,7 +195,7 @@ class ResponseNormalization {
   Value* x_;
   const ElementType work_;
   const int64_t size_;
-  int64_t channels_ = 0, below_ = 0, above_ = 0;  // those before and behind that a window covers
+  int64_t channels_ = 0, below_ = 0, above_ = 0;  // channels before and after one that its window covers
 };
 
 }  // namespace

@@ -13,14 +13,14 @@
 namespace tenon::snippet {
 namespace {
 
-// What a Concat joins, along an axis counted from the back: that is the same in operands of fewer dims.
+// The parts of a Concat, along an axis counted from the back, which is the same in operands of lower rank.
 struct JoinedParts {
   size_t from_back = 0;  // 1: the innermost
   std::vector<int64_t> begins, extents;
   int64_t whole = 0;
 };
 
-// The dim that is `from_back`; null where the value has too few of them.
+// The dim at position `from_back` from the end; null where the rank is too low.
 const Dim* dim_of(const Value& value, size_t from_back) {
   const Shape& shape = value.type().shape();
   return static_cast<size_t>(shape.rank()) < from_back ? nullptr : &shape[shape.dims().size() - from_back];
@@ -63,7 +63,7 @@ class Sinker {
   Result<size_t> run() {
     size_t sunk = 0;
     for (Op* op : graph_.body().ops()) {
-      if (!at_.contains(op) || !isa<Concat>(*op)) continue;  // it may be gone
+      if (!at_.contains(op) || !isa<Concat>(*op)) continue;  // it may have been removed
       first_ = at_.at(op);
       made_.clear();
       for (Op* concat = op; concat;) {
@@ -76,7 +76,7 @@ class Sinker {
   }
 
  private:
-  // The Concat behind the operator that reads this one; null: it stays.
+  // Moves the Concat after the operator that reads it, and returns it; null: it stays.
   Result<Op*> sink(Op& concat) {
     const auto parts = joined_parts_of(concat);
     Value* const joined = concat.result(0);
@@ -103,7 +103,7 @@ class Sinker {
     return whole->producer();
   }
 
-  // Is its result as large along the axis as what is joined?
+  // Whether its result has the same extent along the axis as the Concat.
   bool may_be_cut(const Op& op, const JoinedParts& parts) const {
     if (!is_elementwise(op) || !accepts_(op)) return false;
     const Dim* dim = dim_of(*op.result(0), parts.from_back);
@@ -128,7 +128,7 @@ class Sinker {
     return made;
   }
 
-  // What part `part` needs of an operand.
+  // The part of an operand that part `part` needs.
   Result<Value*> cut_of(Builder& builder, Value* value, const JoinedParts& parts, size_t part, int depth = 0) {
     constexpr int kDeepest = 64;
     const Dim* dim = dim_of(*value, parts.from_back);
@@ -155,7 +155,7 @@ class Sinker {
     return crop;
   }
 
-  // That stands before the first Concat, as the graph had it.
+  // An equal crop of the original graph that precedes the first Concat.
   Value* existing_crop(const Value& value, const DimCut& cut) const {
     for (const Use* use = value.first_use(); use; use = use->next()) {
       const Op& user = *use->user();
@@ -169,7 +169,7 @@ class Sinker {
     return nullptr;
   }
 
-  // And what was made for it alone.
+  // Also erases what was made for it alone.
   void erase_unread(Op& op) {
     std::vector<Op*> open{&op};  // each once
     const auto is_unread = [](const Op* one) { return !one->has_uses(); };
@@ -194,8 +194,8 @@ class Sinker {
 
   Graph& graph_;
   const std::function<bool(const Op&)>& accepts_;
-  std::unordered_map<const Op*, size_t> at_;  // of operators that the graph had, their places
-  size_t first_ = 0;                          // of the Concat that sinks
+  std::unordered_map<const Op*, size_t> at_;  // positions of the operators of the original graph
+  size_t first_ = 0;                          // of the Concat that is moved
   std::vector<Made> made_;                    // for it
 };
 

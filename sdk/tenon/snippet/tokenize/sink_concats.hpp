@@ -1,4 +1,4 @@
-// Moves elementwise operators from behind a Concat to its operands: a snippet then computes each part in its place in
+// Moves elementwise operators that read a Concat to its operands: a snippet then computes each part in its place in
 // the result (docs/snippets.md), and the concatenated operand needs no memory.
 //
 //   %r = Concat %a, %b {axis = -1}         %c1, %c2: Slices of %c
@@ -15,7 +15,7 @@
 
 namespace tenon::snippet {
 
-// Moves each Concat of the graph's body behind the elementwise operators that `accepts` takes, one after the other, as
+// Moves each Concat of the graph's body after the elementwise operators that `accepts` takes, one after another, as
 // long as each is the only reader of the one before. Returns how many operators it has passed. There may be at most
 // four parts of known extents, each of whole cache lines in one contiguous piece. Other operands are sliced. Where they
 // are elementwise results that nothing else reads, they are computed in parts. Keeps: names and types of results.

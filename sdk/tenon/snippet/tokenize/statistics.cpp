@@ -28,12 +28,12 @@ class ByteCount {
     }
     terms_.push_back(product(factors));
   }
-  // Of a part that is read or written, which others may be, too.
+  // A part that is read or written; counted anew for each access.
   void add_part(const Value& part) {
     seen_.erase(&part);
     add(&part);
   }
-  // Of operands and results; another operator counts them anew.
+  // Operands and results; for another operator they are counted anew.
   void add(const Op& op) {
     seen_.clear();
     for (const Value* operand : op.operands()) add(operand);
@@ -55,11 +55,11 @@ std::string row_text(std::string_view name, std::initializer_list<std::string> c
   return line + "\n";
 }
 
-// A copy of a part of operand 0, where it stands alone.
+// A copy of a part of operand 0, when it is a separate operator.
 bool is_part(const Op& op) { return op.operand_count() > 0 && op.operand(0) && cuts_of(op, 0).has_value(); }
 
-// What is read of an operand, which is `input` inside: all of it, or, where nothing else is and they are less, the
-// parts.
+// The bytes read of an operand, which is `input` in the region: all of it, or the parts, where only these are read and
+// they are smaller.
 void add_operand(ByteCount& bytes, const Value& operand, const Value& input) {
   const auto size_of = [](const Value& value) {
     double size = 1;

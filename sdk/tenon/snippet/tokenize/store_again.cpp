@@ -11,7 +11,7 @@
 namespace tenon::snippet {
 namespace {
 
-// An output of the body, and the views between the result and it, from the result on.
+// An output of the body, and the views between the result and it, starting at the result.
 struct Landing {
   size_t output = 0;
   std::vector<Op*> views = {};
@@ -20,8 +20,8 @@ struct Landing {
 std::vector<Landing> landings_of(const Value& value) {
   struct Step {
     const Value* value;
-    Op* view;     // that it is of the step before
-    size_t from;  // that step
+    Op* view;     // of the previous step
+    size_t from;  // index of that step
   };
   std::vector<Step> steps{{&value, nullptr, 0}};
   std::vector<Landing> found;
@@ -54,7 +54,7 @@ std::vector<std::pair<size_t, Landing>> further_landings(const Op& op, const std
   return further;
 }
 
-// The snippet with more results, in its place; result r + i has what `of[i]` has.
+// Replaces the snippet by one with more results; result r + i equals result `of[i]`.
 Op& with_results(Op& op, const std::vector<size_t>& of) {
   std::vector<Type> types;
   for (size_t r = 0; r < op.result_count(); ++r) types.push_back(op.result(r)->type());
@@ -77,7 +77,7 @@ Op& with_results(Op& op, const std::vector<size_t>& of) {
   return wider;
 }
 
-// The output has `value` in place of the first of the views' operand; views that others read stay as they are.
+// Makes the output a view of `value` instead of the views' operand; views that others read are kept.
 void land(Region& region, const Landing& landing, Value* value) {
   for (Op* view : landing.views) {
     ValueMap map{{view->operand(0), value}};

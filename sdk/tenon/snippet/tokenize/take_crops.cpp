@@ -11,7 +11,8 @@
 namespace tenon::snippet {
 namespace {
 
-// Is it in several pieces, of which each is worth a loop? Others are a place in the tensor's memory, or better copied.
+// Whether it consists of several pieces, each worth a loop. Others are contiguous in the tensor's memory, or better
+// copied.
 bool is_worth_it(const Value& part, const std::vector<DimCut>& cuts) {
   constexpr double kLeastBytes = 64;
   const Shape& shape = part.type().shape();
@@ -27,7 +28,7 @@ bool is_worth_it(const Value& part, const std::vector<DimCut>& cuts) {
   return bytes >= kLeastBytes;
 }
 
-// The snippets that read `value`, each once; none where anything else does.
+// The snippets that read `value`, each once; none where another operator reads it.
 std::vector<Op*> snippets_reading(const Value& value) {
   std::vector<Op*> users;
   for (const Use* use = value.first_use(); use; use = use->next()) {
@@ -37,7 +38,7 @@ std::vector<Op*> snippets_reading(const Value& value) {
   return users;
 }
 
-// `subgraph` once more, before it, with `part` made inside of it.
+// Replaces `subgraph` by a copy, before it, in which `part` is computed inside.
 Op& with_crop_inside(Op& subgraph, const Value& part) {
   ValueMap outside;
   Op& made = clone_op(subgraph, *subgraph.parent(), &subgraph, outside);

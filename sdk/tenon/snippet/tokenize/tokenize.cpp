@@ -18,7 +18,7 @@ bool is_scalar_constant(const Value& value) {
   return tensor && tensor->size() == 1;
 }
 
-// Operators of one region, numbered in order. Constants have no numbers: they stand before everything.
+// Operators of one region, numbered in order. Constants have no numbers: they precede everything.
 class RegionOps {
  public:
   explicit RegionOps(Region& region) {
@@ -30,12 +30,12 @@ class RegionOps {
   }
   size_t size() const { return ops_.size(); }
   Op& operator[](int number) const { return *ops_[static_cast<size_t>(number)]; }
-  // -1: a constant, an operator of another region, none.
+  // -1: a constant, an operator of another region, or none.
   int find(const Op* op) const {
     const auto known = number_.find(op);
     return known == number_.end() ? -1 : known->second;
   }
-  // The operator of this region that `op` is, or stands in; -1: it is the region's output.
+  // The operator of this region that `op` is, or that contains it; -1: it is the region's output.
   int enclosing(const Op* op) const {
     for (; op; op = op->parent() ? op->parent()->parent() : nullptr) {
       if (const int number = find(op); number != -1) return number;
@@ -48,7 +48,7 @@ class RegionOps {
   std::unordered_map<const Op*, int> number_;
 };
 
-// Two operators that share a value, and the bytes that are not walked when they are one kernel.
+// Two operators that share a value, and the bytes that are saved when they are one kernel.
 struct Link {
   int64_t bytes = 0;
   int first = -1, second = -1;
@@ -79,7 +79,7 @@ class Tokenizer {
   struct Group {
     std::vector<int> members;
     size_t folding = 0;          // of them
-    std::optional<Space> space;  // none: not to be taken, or part of another group
+    std::optional<Space> space;  // none: not fusable, or part of another group
   };
   Group& group(int node) { return groups_[static_cast<size_t>(node)]; }
   bool fusable(int node) { return node != -1 && group(node).space.has_value(); }
@@ -96,7 +96,7 @@ class Tokenizer {
     return bytes;
   }
 
-  // Edges and links of a value that operator `producer` makes (-1: none of this region).
+  // Edges and links of a value computed by operator `producer` (-1: outside of this region).
   void add_value(const Value& value, int producer) {
     std::vector<int> users;
     bool leaves = false;
@@ -105,7 +105,7 @@ class Tokenizer {
       leaves = leaves || user == -1;
       if (user == -1) continue;
       if (producer != -1) contraction_.add_edge(producer, user);
-      // What a user has no axes for it reads from outside, or not at all.
+      // A value for which the user has no axes is read from outside, or not at all.
       const bool reads = fusable(user) && group(user).space->find(value);
       leaves = leaves || !reads;
       if (reads) users.push_back(user);
@@ -135,7 +135,7 @@ class Tokenizer {
 
   // ---- Merges ----
 
-  // Links between parts, the heaviest first; what two parts share by several values is one link.
+  // Sorts links between groups, the heaviest first; several values shared by two groups are one link.
   void tidy(std::vector<Link>& links) {
     for (Link& link : links) {
       link = {link.bytes, contraction_.find(link.first), contraction_.find(link.second)};
@@ -155,8 +155,8 @@ class Tokenizer {
     std::stable_sort(links.begin(), links.end(), [](const Link& a, const Link& b) { return a.bytes > b.bytes; });
   }
 
-  // The heaviest links first, those of about one weight together: merges change what the lighter ones weigh. A merge
-  // may make another one possible that was not before: again, until nothing changes.
+  // Merges the heaviest links first, those of similar weight together, since merges change the weights of lighter ones.
+  // A merge may enable another one: repeats until nothing changes.
   void merge_all() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -178,7 +178,7 @@ class Tokenizer {
     }
   }
 
-  // True when the two are one group now.
+  // True when the two are now one group.
   bool merge(const Link& link) {
     const int a = contraction_.find(link.first), b = contraction_.find(link.second);
     if (a == b) return true;
@@ -206,7 +206,7 @@ class Tokenizer {
     return ports.inputs.size() + ports.outputs.size() <= options_.max_ports;
   }
 
-  // ---- What goes in and out ----
+  //  // ---- Inputs and outputs ----
 
   struct Ports {
     std::vector<Value*> inputs, outputs, inner_constants;
@@ -237,7 +237,7 @@ class Tokenizer {
     return false;
   }
 
-  // Scalars, and what is no data: axes, shapes.
+  // Scalars, and operands that are not data: axes, shapes.
   bool stays_constant(const Value& value, const std::unordered_set<const Op*>& inside) const {
     if (!constant_of(&value)) return false;
     if (is_scalar_constant(value)) return true;
@@ -247,12 +247,13 @@ class Tokenizer {
     return true;
   }
 
-  // Does the operator read elements of what it uses in the kernel?
+  // Whether the operator reads elements of the value in the kernel.
   static bool is_data(const Use& use);
 
   // ---- Replacing ----
 
-  // Views at the end of a group cost nothing outside, and inside a second copy where their operand leaves, too.
+  // Removes views at the end of a group: outside they cost nothing, inside a second copy where their operand is an
+  // output, too.
   void drop_views(std::vector<int>& members) const {
     std::unordered_set<const Op*> inside;
     for (const int member : members) inside.insert(&ops_[member]);
@@ -281,7 +282,7 @@ class Tokenizer {
     return made;
   }
 
-  // False for operators whose results nobody uses.
+  // False for operators whose results are unused.
   bool make_subgraph(const std::vector<int>& members) {
     const Ports ports = ports_of(members);
     if (ports.outputs.empty()) return false;

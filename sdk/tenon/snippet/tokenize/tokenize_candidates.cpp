@@ -11,12 +11,12 @@
 namespace tenon::snippet {
 namespace {
 
-// Values that must lie row-major: ones with a layout of their own are left to kernels that know it.
+// Values that must be row-major: those with a layout of their own are left to kernels that support it.
 bool is_plain_tensor(const Value& value) {
   return value.type().is_tensor() && value.type().shape().ranked() && !value.layout();
 }
 
-// Extents on their way to a shape operand: what walks the graph follows them operator by operator.
+// Extents on their way to a shape operand: traversals of the graph follow them operator by operator.
 bool is_shape_arithmetic(const Op& op) {
   const OpDef* def = op.def();
   if (!def || !def->infer_dims_fn() || op.result_count() != 1) return false;
@@ -26,7 +26,7 @@ bool is_shape_arithmetic(const Op& op) {
   return def->infer_dims_fn()(StaticInferContext(op, types)).has_value();
 }
 
-// Operators of the dialect that are series or tables.
+// Operators of the dialect that are implemented as series or tables.
 bool is_function(Name op) {
   static const std::unordered_set<Name> kFunctions = {
       "Exp", "Expm1", "Log", "Erf",  "Tanh", "Sigmoid", "Softplus", "Mish", "Swish", "Gelu",  "Pow",

@@ -34,7 +34,7 @@ int Contraction::find(int node) {
 
 // ---- The order ----
 
-// The ring's last element is no node: the end of the order, behind the last node and before the first.
+// The ring's last element is not a node: it is the end of the order, after the last node and before the first.
 void Contraction::spread_labels() {
   const int end = static_cast<int>(label_.size()) - 1;
   const uint64_t gap = (uint64_t{1} << 62) / label_.size();
@@ -55,7 +55,7 @@ void Contraction::link_behind(int place, int node) {
   next_[at(place)] = node;
 }
 
-// `nodes` stand behind `place` afterwards, in the order they have. The end as a place is the start.
+// Moves `nodes` after `place`, in their current order. The end as `place` means the start.
 void Contraction::move_behind(int place, std::vector<int> nodes) {
   std::sort(nodes.begin(), nodes.end(), [&](int a, int b) { return before(a, b); });
   for (const int node : nodes) unlink(node);
@@ -99,7 +99,7 @@ Contraction::Step Contraction::step(Search& search, bool forwards) {
     if (seen_[1 - direction][at(end)] == stamp_) return Step::met;
     seen_[direction][at(end)] = stamp_;
     search.found.push_back(end);
-    // The edge of `node` that comes next is looked at again from its first one: those before lead to what is seen.
+    // The next edge of `node` is examined again from its first one: those before lead to visited nodes.
     search.pending.insert(search.pending.end() - 1, end);
     return Step::goes_on;
   }
@@ -127,8 +127,8 @@ bool Contraction::mergeable(int a, int b) {
   }
 }
 
-// What the first one leads to moves behind the last one, or what leads to the last one moves before the first one:
-// whichever the search has found all of.
+// Moves what is reachable from the first one after the last one, or what reaches the last one before the first one:
+// whichever set the search has completed.
 int Contraction::merge() {
   const size_t size_first = edges_[0][at(first_)].size() + edges_[1][at(first_)].size();
   const size_t size_last = edges_[0][at(last_)].size() + edges_[1][at(last_)].size();
