@@ -127,14 +127,28 @@ class Tabulator {
     return ends;
   }
 
-  // Cycles of a vector that tables save in place of `ends`.
+  // Cycles of a vector of 32-bit lanes. Operators on integers and booleans usually run in lanes of bytes
+  // (passes/bytes.cpp), four vectors at once, and so do tables; unpacking the result of one may cost more.
+  double cycles_of(const BodyNode& node) const {
+    constexpr double kVectors = 4;
+    const auto may_be_bytes = [&](ValueId id) { return has_int32(id) || element(id).is_bool(); };
+    const bool as_bytes = may_be_bytes(node.result) && std::ranges::all_of(node.operands, may_be_bytes);
+    return cycles_(body_, node) / (as_bytes ? kVectors : 1);
+  }
+  double cycles_of_table(const BodyNode& node) const {
+    constexpr double kMargin = 1;
+    BodyNode table = look_up(node, from_[index(node.result)], {});
+    table.op = "ByteTableBytes";
+    return cycles_of(table) + kMargin;
+  }
+  // Cycles that tables save in place of `ends`.
   double gain(const Cone& cone, const std::set<ValueId>& ends) {
     double before = 0, after = 0;
     const auto no_end = [](ValueId) { return false; };
     const auto is_end = [&](ValueId id) { return ends.contains(id); };
-    for_needed(cone, no_end, [&](const BodyNode& node, bool) { before += cycles_(body_, node); });
+    for_needed(cone, no_end, [&](const BodyNode& node, bool) { before += cycles_of(node); });
     for_needed(cone, is_end, [&](const BodyNode& node, bool end) {
-      after += cycles_(body_, end ? look_up(node, from_[index(node.result)], {}) : node);
+      after += end ? cycles_of_table(node) : cycles_of(node);
     });
     return before - after;
   }
