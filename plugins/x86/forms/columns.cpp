@@ -29,7 +29,7 @@ void FormMaker::add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body
     few.calls.most_folded = static_cast<int64_t>(host->most_streams);
     few.calls.rows.least = least_row;
   }
-    // Among forms for the same size, those for fewer calls come after those for more.
+  // Among forms for the same size, those for fewer calls come after those for more.
   std::ranges::stable_sort(all, {}, [](const Tier& tier) { return tier.calls.least_bytes; });
   tiers = std::move(all);
 }
