@@ -35,8 +35,8 @@ class Tabulator {
   }
 
  private:
-  using Flags = std::vector<char>;  // of each value
-  // In place of the input that a value is a function of.
+  using Flags = std::vector<char>;  // one for each value
+  // Alternatives to the input that a value is a function of.
   static constexpr ValueId kElse = -2, kConstant = -1;
 
   static size_t index(ValueId id) { return static_cast<size_t>(id); }
@@ -61,7 +61,7 @@ class Tabulator {
     return from == kConstant || varies(node.result) == varies(from) ? from : kElse;
   }
 
-  // ---- Which values, and whether that pays ----
+  // ---- Which values become tables, and whether that pays ----
 
   void tabulate(const BodyPort& port) {
     const auto may_be_table = [&](ValueId id) { return has_int32(id); };
@@ -76,8 +76,8 @@ class Tabulator {
     if (gain(ends, port.value) > 0) rewrite(ends, tables, port.value);
   }
 
-  // Functions of `from` by which all others follow that are outputs, or read by what is no function of it: the last
-  // ones that are `fit`.
+  // Functions of `from` that determine all others that are outputs or are read by values that are not such functions:
+  // the last ones that are `fit`.
   template <class Fit>
   Flags ends_of(ValueId from, const Fit& fit) const {
     Flags wanted(body_.values.size(), 0), ends(body_.values.size(), 0);
@@ -94,9 +94,9 @@ class Tabulator {
     return ends;
   }
 
-  // Without those that are computed in less than they are looked up; of many, all.
+  // Drops functions that are cheaper to compute than to look up; if there are too many, keeps all.
   Flags worth(Flags ends, ValueId from) const {
-    constexpr int64_t kMany = 64;  // each is a walk over all nodes
+    constexpr int64_t kMany = 64;  // each test traverses all nodes
     if (std::ranges::count(ends, 1) > kMany) return ends;
     double best = gain(ends, from);
     for (char& end : ends) {
@@ -109,7 +109,7 @@ class Tabulator {
     return ends;
   }
 
-  // What is computed where `tables` are looked up.
+  // What still has to be computed when the values `tables` are looked up.
   Flags needed_beside(const Flags& tables) const {
     Flags needed(body_.values.size(), 0);
     for (const BodyPort& output : body_.outputs) needed[index(output.value)] = 1;
@@ -120,7 +120,7 @@ class Tabulator {
     return needed;
   }
 
-  // Cycles of a vector.
+  // Cycles saved for one vector.
   double gain(const Flags& tables, ValueId from) const {
     const Flags before = needed_beside(Flags(body_.values.size(), 0)), after = needed_beside(tables);
     double gained = 0;
@@ -135,8 +135,8 @@ class Tabulator {
 
   // ---- The tables ----
 
-  // Of constants and functions of the byte: what each is where that is 0 to 255, or 0 to 127 and -128 to -1; none where
-  // an evaluator says so.
+  // The results of constants and of functions of the byte, for bytes 0 to 255, or 0 to 127 and then -128 to -1; empty
+  // where an evaluator fails.
   std::vector<LaneBits> results_of(const BodyPort& port) const {
     std::vector<LaneBits> results(body_.values.size());
     LaneBits& bytes = results[index(port.value)];
@@ -164,7 +164,7 @@ class Tabulator {
     return made.ok() ? *std::move(made) : LaneBits();
   }
 
-  // None: a byte does not hold all of them.
+  // None: some results do not fit a byte.
   static std::optional<Attributes> table_of(const LaneBits& results, ElementType lane) {
     if (results.size() != kTableEntries) return std::nullopt;
     const auto are_within = [&](int32_t low, int32_t high) {
@@ -191,7 +191,7 @@ class Tabulator {
     for (BodyNode& node : body_.nodes) {
       const size_t at = index(node.result);
       if (!needed[at])
-        body_.values[at] = {.element = kI32};  // nobody's: how wide lanes are, the others say
+        body_.values[at] = {.element = kI32};  // unused now, so it must not determine the number of lanes
       else
         all.push_back(ends[at] ? look_up(node, from, *std::move(tables[at])) : std::move(node));
     }
