@@ -47,7 +47,7 @@ ComputeSource moving_source(const KernelRequest& request, const ComputeTarget& t
 
 Result<ComputeKernel> make_gather(const KernelRequest& request, const ComputeTarget& target) {
   ComputeSource source = moving_source(request, target);
-  // n: 0 indices, 1 extent of the axis, 2 elements behind it.
+  // n: 0 indices, 1 extent of the axis, 2 elements after it.
   constexpr std::string_view kBody = R"(
     const long count = n[0], extent = n[1], inner = n[2];
     int wrong = 0;
@@ -225,7 +225,7 @@ Result<ComputeKernel> make_one_hot(const KernelRequest& request, const ComputeTa
   source.load("INDEX", 0, index);
   source.load_raw("VALUE", 2);
   source.store_raw("Y", 0);
-  // n: 0 depth, 1 indices behind the axis.
+  // n: 0 depth, 1 indices after the axis.
   constexpr std::string_view kBody = R"(
     const long depth = n[0], inner = n[1], position = item / inner % depth;
     const long index = (long)INDEX(item / inner / depth * inner + item % inner);

@@ -13,7 +13,7 @@ namespace {
 
 using irgen::KernelRequest;
 
-// n: 0 extent of the axis, 1 elements behind it, 2 extent of the result's.
+// n: 0 extent of the axis, 1 elements after it, 2 extent of the result's axis.
 constexpr std::string_view kLine = R"(
     const long extent = n[0], inner = n[1], count = n[2];
     const long from = item / inner * extent * inner + item % inner, to = item / inner * count * inner + item % inner;

@@ -13,7 +13,7 @@ namespace {
 
 using irgen::KernelRequest;
 
-// n: 0 inputs and 1 outputs of a channel, 2 taps, then the axes, then for averages the padding behind each.
+// n: 0 inputs and 1 outputs of a channel, 2 taps, then the axes, then for averages the padding after each.
 constexpr int kFirstPoolAxis = 3;
 constexpr std::string_view kPoolWalk = R"(
     const long in_size = n[0], out_size = n[1], taps = n[2], plane = item / out_size * in_size;
