@@ -57,7 +57,7 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
     return tier.calls.least_bytes > *bytes || tier.calls.least_folded_bytes > folded ||
            tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
   });
-  // Whether calls after this form need no other one, depending on whether rows are known to begin at lines.
+  // Forms by row order: the calls that they serve need no other form, if it is known whether rows begin at lines.
   const auto is_last = [](const Tier& tier) { return tier.row_order != RowOrder::as_lowered; };
   const auto is_of_rows = [&](const Tier& tier) {
     const irgen::RowRange any;

@@ -105,7 +105,7 @@ Result<void> emit_tail_begin(X86Context& c, const Emission& e) {
   if (count.getIdx() == counter.getIdx()) {
     c.gen().neg(count);
     c.gen().add(count, c.param(limit));
-    c.gen().test(count, count);  // not the flags of add: after an overflow its sign flag is wrong
+    c.gen().test(count, count);  // not the flags of add, which also reflect an overflow
   } else {
     const auto known = known_param(e);
     known ? c.gen().mov(count, *known) : c.gen().mov(count, c.param(limit));
@@ -121,7 +121,7 @@ Result<void> emit_tail_end(X86Context& c, const Emission& e) {
   return {};
 }
 
-// Jumps to the end where the mask does not hold.
+// Jumps to the end where lane 0 of the mask has the other value.
 Result<void> emit_when_begin(X86Context& c, const Emission& e) {
   static const Name kHolds("holds");
   const Attribute* const wanted = e.attributes.find(kHolds);
