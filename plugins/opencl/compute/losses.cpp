@@ -35,7 +35,7 @@ constexpr std::string_view kLossBody = R"(
     if (wrong) FAULT;
 )";
 
-// The logarithm of the sum of exponentials, which is subtracted from all log-probabilities of a position.
+// The logarithm of the sum of exponentials, which is subtracted from the logits of a position.
 constexpr std::string_view kLogSum =
     "S top = (S)X(from); for (long c = 1; c < classes; ++c) top = fmax(top, (S)X(from + c * inner)); "
     "S total = 0; for (long c = 0; c < classes; ++c) total += exp((S)X(from + c * inner) - top); "
