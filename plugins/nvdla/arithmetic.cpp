@@ -10,10 +10,10 @@
 namespace tenon::nvdla {
 namespace {
 
-// How many products of i8 have a sum that a float holds: 128 * 128 * 1024 = 2^24.
+// The number of i8 products whose sum a float holds exactly: 128 * 128 * 1024 = 2^24.
 constexpr int64_t kExactProducts = 1024;
 
-// Moves sums of whole numbers over.
+// Adds partial sums of integers to the totals, and clears them.
 template <size_t kCount>
 void flush(float (&sums)[kCount], uint32_t (&totals)[kCount]) {
   for (size_t i = 0; i < kCount; ++i) {
@@ -63,7 +63,7 @@ void ConvSums<T>::read_data(std::span<const std::byte> data) {
   }
 }
 
-// A group lies as the weight layout says: blocks of channels, taps, kernels, channels of the block.
+// A group is stored in the weight layout: blocks of channels, taps, kernels, channels of the block.
 template <class T>
 void ConvSums<T>::read_weights(std::span<const std::byte> weights) {
   const int64_t chunk_elements = taps_ * c_.channels * kLanes;
@@ -76,7 +76,7 @@ void ConvSums<T>::read_weights(std::span<const std::byte> weights) {
     for (int64_t first = 0; first < c_.channels; first += h_.atomic_c) {
       const int64_t channels = std::min<int64_t>(h_.atomic_c, c_.channels - first);
       for (int64_t tap = 0; tap < taps_; ++tap) {
-        // Blocks before this one have taps_ * first elements of every kernel of the group.
+        // Earlier blocks have taps_ * first elements of each kernel of the group.
         const int64_t line = (first * taps_ + tap * channels) * kernels + in_group * channels;
         for (int64_t i = 0; i < channels; ++i, to += kLanes)
           *to = load_element(from + (line + i) * h_.element_bytes, h_.half());

@@ -1,5 +1,5 @@
-// The numbers of the units: what CONV sums, and what SDP and PDP make of it. Results are held as floats, which are
-// exact for f16 and i8.
+// The arithmetic of the units: the sums of CONV, and what SDP and PDP do with them. Results are held as floats, which
+// represent f16 and i8 exactly.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -15,19 +15,19 @@
 
 namespace tenon::nvdla {
 
-// Elements in memory. `half`: f16, else i8.
+// An element in memory. `half`: f16, else i8.
 float load_element(const std::byte* from, bool half);
 void store_element(std::byte* to, float value, bool half);
 
-// The sums of one `convolve` from copies of what lies in the buffer: T is float (f16) or uint32_t (i8, modulo 2^32).
-// Products of i8 are summed as floats, too, as long as that is exact: 2^24 / 2^14 of them.
+// The sums of one `convolve`, from copies of the data in the buffer. T is float (f16) or uint32_t (i8, modulo 2^32).
+// Products of i8 are summed as floats, too, as long as that is exact: up to 2^24 / 2^14 of them.
 template <class T>
 class ConvSums {
  public:
-  // Kernels are worked on in chunks of this many.
+  // Kernels are processed in chunks of this many.
   static constexpr int64_t kLanes = 8;
 
-  // `data`: the held rows, row_entries apart. `weights`: group by group, group_entries apart.
+  // `data`: the rows in the buffer, row_entries apart. `weights`: the groups, group_entries apart.
   ConvSums(const Command& command, const Hardware& hardware, std::span<const std::byte> data,
            std::span<const std::byte> weights);
   // Sums of convolution row `row` (counted in the whole image): width by lanes() numbers.
@@ -48,7 +48,7 @@ class ConvSums {
   std::vector<float> zeros_;    // an atom of padding
 };
 
-// Sum, bias and operand to the result of SDP.
+// Compute the result of SDP from a sum with its bias, and an operand.
 struct Sdp16 {
   float low, high;
   float operator()(float sum, bool has_operand, float operand) const;
@@ -61,7 +61,7 @@ struct Sdp8 {
 Sdp16 sdp16(const Command& command);
 Sdp8 sdp8(const Command& command);
 
-// One window of a plane: value(row, column) inside of [0, height) x [0, width).
+// One window of a plane: value(row, column) is defined in [0, height) x [0, width).
 template <class Value>
 float pool_window(const Command& c, const Hardware& hardware, int64_t height, int64_t width, int64_t row,
                   int64_t column, Value&& value) {
@@ -72,7 +72,7 @@ float pool_window(const Command& c, const Hardware& hardware, int64_t height, in
   for (int64_t y = std::max<int64_t>(top, 0); y < std::min<int64_t>(top + c.pool_kernel_height, height); ++y)
     for (int64_t x = std::max<int64_t>(left, 0); x < std::min<int64_t>(left + c.pool_kernel_width, width); ++x) {
       const float v = value(y, x);
-      // The first of equals stays, and so does a NaN: zeros of both signs come out as the reference has them.
+      // Of equal values the first one is kept, and so is a NaN: zeros of both signs then agree with the reference.
       if (count == 0 || (!std::isnan(best) && (v > best || std::isnan(v)))) best = v;
       sum += static_cast<double>(v);
       ++count;

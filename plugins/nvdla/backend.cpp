@@ -20,7 +20,7 @@ class Backend final : public TargetBackend {
   std::shared_ptr<Device> device() const override { return host_device(); }
   std::optional<Refusal> refuses(const Op& op) const override { return refusal(op, *machine_); }
 
-  // Models of another element type than the machine's.
+  // Supports models with another element type than the machine's.
   Result<void> add_prepare(PassManager& passes) override {
     if (!machine_->hardware.half()) return passes.add("legalise-quantised");
     TENON_OK(passes.add(prepare_half_pass(machine_)));

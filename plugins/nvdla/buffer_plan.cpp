@@ -49,7 +49,7 @@ void read_windows(const Op& op, const Dims& w, ConvLayer& layer) {
   layer.pool_cols = axis_of(op, 1, kernel[1], "pool_strides", "pool_pads");
 }
 
-// Before the pool.
+// The extents before the pool.
 void read_extents(const Op& op, ConvLayer& layer) {
   const auto pads = op.attr<Integers>("pads");
   const auto extent = [&](int64_t in, const WindowAxis& axis, size_t i) {
@@ -95,7 +95,7 @@ int64_t weight_banks(const ConvLayer& layer, int64_t slots, const Hardware& hard
                                       : slots * slot_entries(layer, hardware));
 }
 
-// The most output rows of a band whose data fits `banks`; 0: not even one.
+// The most output rows of a band whose data fits `banks`; 0: not even one row fits.
 int64_t most_band_rows(const ConvLayer& layer, int64_t banks, const Hardware& hardware) {
   int64_t least = 0, most = layer.output.height;
   while (least < most) {
@@ -110,7 +110,7 @@ int64_t most_band_rows(const ConvLayer& layer, int64_t banks, const Hardware& ha
 
 std::optional<BufferPlan> try_kind(const KindRow& row, const ConvLayer& layer, const Hardware& hardware) {
   const int64_t weights = weight_banks(layer, row.slots, hardware), left = hardware.banks - weights;
-  if (row.slots == 2 && layer.groups(hardware) < 2) return std::nullopt;  // nothing to take turns
+  if (row.slots == 2 && layer.groups(hardware) < 2) return std::nullopt;  // a single group needs no second slot
   const int64_t rows = row.split ? most_band_rows(layer, left, hardware) : layer.output.height;
   const int64_t input = row.split ? layer.most_input_rows(rows) : layer.input.height;
   if (rows < 1 || data_banks(layer, input, hardware) > left) return std::nullopt;

@@ -1,16 +1,17 @@
-// The plan of the convolution buffer: how much of data and weights of a convolution lies in it at a time.
+// The plan of the convolution buffer: how much of a convolution's data and weights is in it at a time.
 //
-// A row of data begins at an entry and has all its surfaces; kernels come in groups of atomic_k, each group from an
-// entry on. Data has the first banks, weights have banks of their own behind it. Of these the first that fits:
+// A row of data begins at an entry and has all its surfaces. Kernels are in groups of atomic_k; each group begins at an
+// entry. Data is in the first banks, weights are in banks of their own after it. The first of these plans that fits is
+// used:
 //
-//   all data, all weights              everything is loaded once
 //   all data, 2K kernels               two groups of kernels in turns: one is loaded while the other one works
+//   all data, 2K kernels               two slots for groups of kernels: one is loaded while the other is in use
 //   split rows, all weights            bands of output rows, as many rows as fit; weights stay
-//   split rows, 2K kernels             bands, and for each band all kernels, two groups in turns
+//   split rows, 2K kernels             bands, and for each band all kernels, in two slots
 //   all data, K kernels                one group at a time
 //   split rows, K kernels
 //
-// A band of a convolution with a pool is one of pooled rows; rows that two bands need are computed twice.
+// A band of a convolution with a pool consists of pooled rows; rows that two bands need are computed twice.
 #pragma once
 #include <string_view>
 
@@ -27,35 +28,35 @@ struct WindowAxis {
   int64_t extent() const { return (kernel - 1) * dilation + 1; }
 };
 
-// nvdla.Conv as numbers; of one part (parts.hpp), of which all are alike.
+// An nvdla.Conv as numbers. Extents are for one part (parts.hpp); all parts are alike.
 struct ConvLayer {
   std::string label;
   Image input;   // of the whole operator
-  Image output;  // of the whole operator: behind the pool
+  Image output;  // of the whole operator, after the pool
   Parts parts;
   WindowAxis rows, cols;
   int64_t out_height = 1, out_width = 1;  // of the convolution, before the pool
   bool pooled = false;
   WindowAxis pool_rows, pool_cols;
 
-  // Code::unsupported: what addresses or surfaces cannot say.
+  // Code::unsupported for what addresses or surfaces cannot express.
   static Result<ConvLayer> of(const Op& op, const Hardware& hardware);
 
   int64_t part_surfaces(const Hardware& hardware) const { return ceil_div(parts.channels, hardware.atom_channels); }
   int64_t row_entries(const Hardware& hardware) const;
-  // Bytes of a group of `kernels` kernels, in DRAM as in the buffer.
+  // Bytes of a group of `kernels` kernels, in DRAM and in the buffer.
   int64_t group_bytes(int64_t kernels, const Hardware& hardware) const;
   int64_t groups(const Hardware& hardware) const { return ceil_div(parts.kernels, hardware.atomic_k); }
   int64_t weight_bytes(const Hardware& hardware) const;  // of all groups
 
-  // [first, end) of convolution rows for output rows [first, end), and of input rows for convolution rows.
+  // The convolution rows [first, end) for output rows [first, end), and the input rows for convolution rows.
   struct Rows {
     int64_t first = 0, end = 0;
     int64_t count() const { return end - first; }
   };
   Rows conv_rows(Rows output) const;
   Rows input_rows(Rows conv) const;
-  // The most input rows that a band of that many output rows needs.
+  // The most input rows that any band of `output_rows` output rows needs.
   int64_t most_input_rows(int64_t output_rows) const;
 };
 
@@ -68,14 +69,14 @@ struct BufferPlan {
   PlanKind kind = PlanKind::all_all;
   int64_t band_rows = 0;  // output rows of a band; all of them where data is not split
   int64_t data_banks = 0, weight_banks = 0;
-  int64_t slots = 0;  // for groups of kernels; 0: all of them have their place
+  int64_t slots = 0;  // for groups of kernels; 0: each group has a place of its own
   bool operator==(const BufferPlan&) const = default;
 };
 
-// Code::unsupported with the numbers where not even one band of one row and one group fit.
+// Code::unsupported, with the numbers, where not even a band of one row and one group fit.
 Result<BufferPlan> plan_buffer(const ConvLayer& layer, const Hardware& hardware);
 
-// Does an operator of the machine fit it: its images into DRAM, its convolution into the buffer?
+// Checks that an operator of the machine fits it: its images into DRAM, its convolution into the buffer.
 Result<void> check_fits(const Op& op, const Hardware& hardware);
 
 }  // namespace tenon::nvdla

@@ -1,5 +1,5 @@
-// What no command may do: reach outside of DRAM or of the convolution buffer. Everything is checked before it is used,
-// in 64 bits, so that registers of any value are safe.
+// Checks that no command accesses memory outside DRAM or the convolution buffer. Everything is checked before it is
+// used, in 64 bits, so registers may have any value.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -10,14 +10,14 @@
 
 namespace tenon::nvdla {
 
-// An extent that a register may have. Products of three fit 64 bits.
+// The largest extent that a register may have. Products of three fit 64 bits.
 inline constexpr int64_t kMostExtent = int64_t{1} << 20;
 
 struct Extent {
   std::string_view name;
   int64_t value;
 };
-// Each in [1, kMostExtent].
+// Each must be in [1, kMostExtent].
 Result<void> check_extents(std::initializer_list<Extent> extents);
 
 // An image in DRAM.
@@ -28,7 +28,7 @@ struct DramImage {
     return address + s * surface + row * line + column * atom_bytes;
   }
 };
-// Aligned, inside, and no line or surface in another one.
+// The image must be aligned, within DRAM, and its lines and surfaces must not overlap.
 Result<void> check_image(std::string_view what, const DramImage& image, int64_t dram_bytes, const Hardware& hardware);
 Result<void> check_range(std::string_view what, int64_t address, int64_t bytes, int64_t dram_bytes, int64_t alignment);
 Result<void> check_entries(std::string_view what, int64_t first, int64_t count, const Hardware& hardware);

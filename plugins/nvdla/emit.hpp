@@ -11,10 +11,10 @@
 
 namespace tenon::nvdla {
 
-// Of nvdla.Conv, nvdla.Sdp or nvdla.Pdp with the attributes that scheduling and memory allocation write.
+// For nvdla.Conv, nvdla.Sdp or nvdla.Pdp with the attributes that scheduling and memory allocation set.
 Result<std::vector<Command>> commands_of(const Op& op, const Hardware& hardware);
 
-// As the attribute `commands`, and back.
+// Conversion to the attribute `commands` and back.
 Result<Tensor> to_tensor(const std::vector<Command>& commands);
 Result<std::vector<Words>> words_of(const Op& op);
 

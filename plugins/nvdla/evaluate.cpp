@@ -32,14 +32,14 @@ Result<Datum> run_one(EvalContext& context, Name op, const std::vector<Datum>& o
   return std::move(made[0]);
 }
 
-// Of i8, clip_min and clip_max of the epilogue.
+// For i8: the epilogue's clip_min and clip_max.
 void set_clip(const Op& op, Attributes& attributes) {
   attributes.set("shift", op.attr<int64_t>("shift", 0));
   attributes.set("clip_min", static_cast<int64_t>(bound(op, "low").value_or(-128)));
   attributes.set("clip_max", static_cast<int64_t>(bound(op, "high").value_or(127)));
 }
 
-// Of f16, as Clip does: the bounds, one after the other.
+// For f16: applies the bounds one after the other, like Clip.
 Result<void> clip_half(EvalContext& context, const Op& op, Tensor& y) {
   const auto low = bound(op, "low"), high = bound(op, "high");
   if (!low && !high) return {};
@@ -54,7 +54,7 @@ Result<void> clip_half(EvalContext& context, const Op& op, Tensor& y) {
   return {};
 }
 
-// ---- Products of f16, in the order that operators.hpp states ----
+// ---- f16 products, in the order that operators.hpp states ----
 
 struct HalfConv {
   int64_t channels, height, width;  // of x

@@ -1,4 +1,4 @@
-// Evaluators of the machine's operators (operators.hpp), over logical indices: the oracle of the simulator.
+// Evaluators of the machine's operators (operators.hpp) over logical indices; tests compare the simulator with them.
 #pragma once
 #include <tenon/reference/evaluator.hpp>
 

@@ -19,7 +19,7 @@ namespace tenon::nvdla {
 namespace {
 
 struct Step {
-  std::string op, label;  // "Conv", as it was
+  std::string op, label;  // of the generic operator: "Conv"
   std::vector<Words> commands;
 };
 
@@ -36,7 +36,7 @@ Result<Port> port_of(const Value& value, const std::string& name, int64_t place,
   return Port{name, *dims, place, image.bytes};
 }
 
-// The bytes of operand `i`, which is a constant, as they lie in DRAM.
+// The bytes of constant operand `i` as stored in DRAM.
 Result<std::vector<std::byte>> constant_bytes(const Op& op, size_t i, const Tensor& tensor, const Hardware& hardware) {
   if (isa<Conv>(op) && i == 1) {
     TENON_TRY(layer, ConvLayer::of(op, hardware));
@@ -102,7 +102,7 @@ class NvdlaExecutable final : public HostExecutable {
   NvdlaExecutable(std::unique_ptr<Graph> graph, const Hardware& hardware)
       : HostExecutable(*graph), graph_(std::move(graph)), hardware_(hardware), simulator_(hardware) {}
 
-  // Places come from a file when the executable was stored: nothing is taken on trust.
+  // Places may come from a stored executable, so they are not trusted.
   Result<std::span<std::byte>> range(int64_t place, size_t bytes) const {
     if (place < 0 || static_cast<size_t>(place) > dram_.size() || bytes > dram_.size() - static_cast<size_t>(place))
       return error(Code::invalid_argument, "[", place, ", ", static_cast<size_t>(place) + bytes, ") leaves DRAM of ",
@@ -159,7 +159,7 @@ class NvdlaExecutable final : public HostExecutable {
     return pack_activation(input.tensor(), hardware_, to);
   }
 
-  // Into the tensor that is given, where it fits.
+  // Writes to the given tensor, if it fits.
   Result<void> read_output(const Port& port, Datum& output) const {
     if (!output.is_tensor() || output.tensor().element() != hardware_.element || output.tensor().dims() != port.dims) {
       TENON_TRY(tensor, Tensor::allocate(hardware_.element, port.dims));

@@ -1,4 +1,4 @@
-// Executables of the plugin: a DRAM image, and the commands of every operator in order, on the simulator.
+// Executables of the plugin: a DRAM image and the commands of all operators in order, run on the simulator.
 #pragma once
 #include <memory>
 
@@ -9,7 +9,7 @@
 
 namespace tenon::nvdla {
 
-// Of a graph behind code emission. Stored as that graph. One run at a time; others wait.
+// From a graph after code emission; it is serialised as that graph. One run at a time; others wait.
 Result<std::unique_ptr<Executable>> make_executable(std::unique_ptr<Graph> graph, const Hardware& hardware);
 
 }  // namespace tenon::nvdla

@@ -14,7 +14,7 @@ using Names = std::vector<std::string>;
 
 bool is_activation(std::string_view name) { return name == "Relu" || name == "Clip"; }
 
-// A chain as the machine can do it: products, bounds, the largest of a window. Each at most once, in this order.
+// A chain that the machine supports: a product, bounds, max pooling. Each at most once, in this order.
 struct Chain {
   std::string product, activation;
   bool pool = false;
@@ -37,7 +37,7 @@ bool was(const Value& value, std::string_view name) { return original_name(*valu
 
 bool is_bounded(const Op& conv) { return bound(conv, "low") || bound(conv, "high"); }
 bool is_pooled(const Op& conv) { return conv.attributes().has("pool_kernel"); }
-// A ReLU that stands in the product's own bounds.
+// Whether the product's own bounds include a ReLU.
 bool has_relu(const Op& conv) { return bound(conv, "low") == 0.0f; }
 
 Pattern product(const std::string& name) {
@@ -52,7 +52,7 @@ Pattern activation(const std::string& name, Pattern of) {
   return op(Sdp::name(), {std::move(of)}).as("act").where([name](const Value& v) { return was(v, name); });
 }
 
-// An activation behind bounds of its own would be a second one.
+// After a product with bounds of its own, an activation would be a second one.
 bool can_take_bounds(const Match& match) {
   return !match.has("act") || match.op("act").operand_count() > 1 || !is_bounded(match.op("conv"));
 }
@@ -64,7 +64,7 @@ void take_pool(const Op& pool, Attributes& attributes) {
   take("kernel_shape", "pool_kernel"), take("strides", "pool_strides"), take("pads", "pool_pads");
 }
 
-// Not after all where the buffer holds the rows of a convolution's window, but not those of the pool behind it.
+// Not fused where the buffer holds the input rows of a convolution's window, but not those of the pool after it.
 Result<Value*> fused(Builder& builder, const Match& match, const Hardware& hardware) {
   const Op& conv = match.op("conv");
   Attributes attributes = conv.attributes();
@@ -81,7 +81,8 @@ Pattern pool_of(Pattern of) {
   return op(Pdp::name(), {std::move(of)}).as("pool").where([](const Value& v) { return was(v, "MaxPool"); });
 }
 
-// As operators of their own; with the activation in the bounds of the product, as quantised models have it.
+// Matches the chain as separate operators, and with the activation in the bounds of the product, as in quantised
+// models.
 void add_rewrites(const Chain& chain, MachinePtr machine, std::vector<Rewrite>& rewrites) {
   const auto build = [machine](Builder& builder, const Match& match) {
     return fused(builder, match, machine->hardware);

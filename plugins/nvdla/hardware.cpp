@@ -82,7 +82,7 @@ Result<void> read_options(const Setting& options, Hardware& h) {
   return read_fusions(options, h);
 }
 
-// That the layout is one of surfaces: a pixel's channels side by side, pixels after each other, then lines.
+// The layout must be one of surfaces: the channels of a pixel are contiguous, then pixels, then lines.
 Result<void> check_activation_layout(const TargetDescription& description, const Hardware& h) {
   TENON_TRY(layout, activation_layout({1, 2 * h.atom_channels, 3, 5}, h));
   const int64_t atom = h.atom_bytes * 8, last = h.atom_channels - 1;
@@ -94,7 +94,8 @@ Result<void> check_activation_layout(const TargetDescription& description, const
                                 h.atom_bytes, " bytes, one for each pixel of a surface"));
 }
 
-// That a group of kernels lies as CONV reads it: blocks of atomic_c channels, each of taps, of kernels, of channels.
+// A group of kernels must be stored as CONV reads it: blocks of atomic_c channels, each of taps, of kernels, of
+// channels.
 Result<void> check_weight_layout(const TargetDescription& description, const Hardware& h) {
   const int64_t kernels = h.atomic_k, rest = 3, channels = h.atomic_c + rest, element = h.element_bytes * 8;
   TENON_TRY(layout, Layout::parse(h.weight_layout, "KCRS", {kernels, channels, 2, 2}, element));

@@ -1,4 +1,4 @@
-// The machine, as numbers of a target file. Nothing else in the plugin knows a size.
+// The machine, as numbers of a target file. All sizes in the plugin come from here.
 //
 //   memories   dram (size, alignment, bandwidth), cbuf: the convolution buffer (size, element = one entry, banks)
 //   engines    conv (macs_per_cycle = atomic_c * atomic_k, types [f16, f16] or [i8, i8]); sdp, pdp: elements a cycle
@@ -25,7 +25,7 @@ struct Hardware {
   ElementType element = kF16;  // of activations and weights
   int64_t element_bytes = 2;
   int64_t atom_bytes = 32;     // one pixel of one surface
-  int64_t atom_channels = 16;  // in a surface
+  int64_t atom_channels = 16;  // channels of a surface
   int64_t weight_atom_bytes = 128;
   int64_t atomic_c = 64, atomic_k = 16;
   int64_t banks = 16, bank_entries = 256, entry_bytes = 128;
@@ -33,7 +33,7 @@ struct Hardware {
   std::string activation_layout, weight_layout;
   std::vector<std::vector<std::string>> fusions;  // {"Conv", "Relu"}, ...
 
-  // Time. 0: not stated, and takes none.
+  // Timing. 0: not stated, and takes no time.
   uint64_t clock_hz = 0;
   double dram_bytes_per_cycle = 0;
   int64_t sdp_lanes = 0, pdp_lanes = 0;
@@ -47,8 +47,8 @@ struct Hardware {
   static Result<Hardware> of(const TargetDescription& description);
 };
 
-// An activation in DRAM: surfaces of atom_channels channels, each of lines of atoms. Tensors of rank 2 are images of
-// one pixel.
+// An activation in DRAM: surfaces of atom_channels channels, each consisting of lines of atoms. Tensors of rank 2 are
+// images of one pixel.
 struct Image {
   int64_t channels = 1, height = 1, width = 1;
   int64_t surfaces = 1;
@@ -56,13 +56,13 @@ struct Image {
   int64_t bytes = 0;
   bool operator==(const Image&) const = default;
 
-  // Of [1, C] or [1, C, H, W], in the machine's layout; Code::unsupported names any other rank or batch.
+  // For [1, C] or [1, C, H, W], in the machine's layout; Code::unsupported names any other rank or batch.
   static Result<Image> of(const Dims& dims, const Hardware& hardware);
 };
 
-// The layout of an activation: `dims` as Image::of takes them, seen as [1, C, H, W].
+// The layout of an activation with the dims that Image::of accepts, seen as [1, C, H, W].
 Result<Layout> activation_layout(const Dims& dims, const Hardware& hardware);
-// The same as four extents.
+// The dims as four extents.
 Result<Dims> image_dims(const Dims& dims, const Hardware& hardware);
 
 }  // namespace tenon::nvdla

@@ -1,4 +1,4 @@
-// A target of the plugin: its file, and what the file says of the hardware.
+// A target of the plugin: its description, and the hardware that it states.
 #pragma once
 #include <memory>
 

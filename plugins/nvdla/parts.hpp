@@ -1,12 +1,12 @@
-// Parts: a convolution with groups as convolutions without. The machine knows no groups; it multiplies whole surfaces.
+// Parts: a grouped convolution as ungrouped ones. The machine has no groups, because it multiplies whole surfaces.
 #pragma once
 #include <cstdint>
 #include <numeric>
 
 namespace tenon::nvdla {
 
-// As few groups together as fill surfaces of input and output alike, with zeros between them as weights; all of them
-// where that never happens. Every part has as many channels as the others.
+// Merges the fewest groups that fill surfaces of both input and output, with zero weights between them; all groups
+// where no smaller number does. All parts have the same number of channels.
 struct Parts {
   int64_t count = 1;
   int64_t channels = 0, kernels = 0;              // input and output channels of a part
@@ -19,7 +19,7 @@ struct Parts {
     const int64_t count = group > together && group % together == 0 ? group / together : 1;
     return {count, channels / count, kernels / count, in, out};
   }
-  // The first input channel that an output channel sees, counted from the part's first.
+  // The first input channel that an output channel depends on, relative to the part's first.
   int64_t first_channel(int64_t kernel) const { return kernel % kernels / group_kernels * group_channels; }
 };
 

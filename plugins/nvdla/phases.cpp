@@ -1,4 +1,4 @@
-// The passes that go over the operators one by one: selection, layouts, plans, commands.
+// The passes that process operators one by one: selection, layouts, plans, commands.
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/value_layout.hpp>
 #include <tenon/ops/constant.hpp>
@@ -40,7 +40,7 @@ Result<Change> select_all(Graph& graph, const Machine& machine) {
   return change;
 }
 
-// Values of rank 2 are images of one pixel: the same text without H and W.
+// Values of rank 2 are images of one pixel, whose layout omits H and W.
 Result<void> lay_out(Value& value, const Hardware& hardware) {
   const auto dims = value.type().shape().static_dims();
   if (!dims) return {};

@@ -1,4 +1,4 @@
-// Memory allocation: activations share one arena by their lifetimes, constants lie behind it.
+// Memory allocation: activations share an arena by lifetimes; constants follow it.
 #include "nvdla/place.hpp"
 
 #include <charconv>
@@ -85,7 +85,7 @@ class Placement {
     return {};
   }
 
-  // Of constants, which any load may fetch.
+  // The alignment of constants, which any kind of load may read.
   int64_t alignment() const { return std::max(h_.dram_alignment, h_.weight_atom_bytes); }
 
   Result<int64_t> constant_bytes(const Op& op, size_t i) {

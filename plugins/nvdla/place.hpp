@@ -1,4 +1,4 @@
-// What memory allocation leaves in the graph, beside the attribute `dram` of each operator.
+// The results of memory allocation in the graph, in addition to the attribute `dram` of each operator.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -14,7 +14,7 @@ struct Places {
   int64_t activation_bytes = 0, activation_bound_bytes = 0;
   int64_t dram_bytes = 0;  // activations, then constants
 };
-// An error where a property is missing, or is no such list.
+// An error where a property is missing or is not such a list.
 Result<Places> places_of(const Graph& graph);
 
 }  // namespace tenon::nvdla

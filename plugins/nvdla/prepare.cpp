@@ -14,7 +14,7 @@
 namespace tenon::nvdla {
 namespace {
 
-// One walk over the body. A value in f16 is made once, however many operators read it.
+// One pass over the body. A value is converted to f16 once, however many operators read it.
 class HalfPreparation {
  public:
   HalfPreparation(Graph& graph, const Machine& machine) : graph_(graph), machine_(machine) {}
@@ -31,7 +31,7 @@ class HalfPreparation {
   }
   bool is_candidate(const Op& op) const {
     if (op.region_count() > 0 || op.result_count() == 0 || !is_f32(op.operand(0)) || !is_f32(op.result())) return false;
-    // A view alone gains nothing.
+    // Converting a view alone gains nothing.
     return is_view(op) ? halves_.contains(op.operand(0)) : is_selectable(op);
   }
 
@@ -49,8 +49,8 @@ class HalfPreparation {
     return replace(builder, op, *made);
   }
 
-  // Products are the machine's own operator, which says in which order they are summed. Other operators have no order
-  // to say, and stay what they are.
+  // Products become the machine's own operators, which define the order of their sums. Others do not depend on an
+  // order, and keep their operators.
   Result<Value*> half_form(Builder& builder, const Op& op, const std::vector<Value*>& operands) {
     const bool sums = isa<tenon::Conv>(op) || isa<Gemm>(op) || isa<MatMul>(op);
     return sums ? select(builder, op, operands, machine_.hardware) : builder.op(op.name(), operands, op.attributes());
@@ -93,7 +93,7 @@ class HalfPreparation {
     return half;
   }
 
-  // What was built behind `before` and ahead of `op`, last first.
+  // Erases what was built between `before` and `op`, from the last to the first.
   static void take_back(const Op* before, Op& op) {
     while (op.previous() != before) op.previous()->erase();
   }

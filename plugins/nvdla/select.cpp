@@ -31,7 +31,7 @@ Error refuse_on(const Hardware& hardware, const Parts&... parts) {
   return error(Code::unsupported, parts..., " on target ", hardware.name);
 }
 
-// Static extents of a value of the machine's element type.
+// The static extents of a value of the machine's element type.
 Result<Dims> dims_on(const Hardware& hardware, const Value* value, std::string_view what) {
   if (!value || !value->type().is_tensor()) return refuse_on(hardware, what, " is no tensor");
   const Type& type = value->type();
@@ -41,7 +41,7 @@ Result<Dims> dims_on(const Hardware& hardware, const Value* value, std::string_v
   return refuse_on(hardware, what, " has the shape ", type.shape(), ", which only a run tells");
 }
 
-// One operator that becomes one of the machine's.
+// The context for mapping one operator to an operator of the machine.
 struct Selection {
   Builder& builder;
   const Op& op;
@@ -65,7 +65,7 @@ Attributes attributes_as(std::string_view as) { return {{"as", std::string(as)}}
 
 // ---- Windows ----
 
-// Strides and pads of a window over an image, pads as numbers. The result's extents are those of the operator.
+// Strides and pads of a window over an image, with numeric pads. The result must have the operator's extents.
 Result<Attributes> window_of(const Selection& s, const Dims& image, const std::vector<int64_t>& kernel, bool dilated) {
   if (image.size() != 4) return s.refuse("rank ", image.size(), " of a window's operand is not 4");
   TENON_TRY(window, Window::of(s.op, 2, std::vector<Dim>(kernel.begin(), kernel.end())));
@@ -150,13 +150,13 @@ Result<Value*> quantised_dense(const Selection& s) {
   return products(s, std::move(attributes), s.operand(1));
 }
 
-// [C, K] as [K, C].
+// Transposes [C, K] to [K, C].
 Result<Value*> transposed(const Selection& s, const Tensor& w) {
   TENON_TRY(made, evaluate("Transpose", {Datum(w)}, {{"perm", Integers{1, 0}}}));
   return s.builder.constant(made[0].tensor());
 }
 
-// [1, C] by constants.
+// [1, C] times a constant matrix.
 Result<Value*> dense(const Selection& s, bool turned) {
   TENON_TRY(x, s.dims_of(s.operand(0), "A"));
   TENON_TRY(w, s.constant(1, "B"));
@@ -312,14 +312,14 @@ const Row* row_of(const Op& op) {
   return row == std::end(kRows) ? nullptr : row;
 }
 
-// What stands for an operand in a graph of its own: constants as they are, the others as inputs.
+// A copy of an operand for a graph of its own: a constant as it is, any other value as an input.
 Result<Value*> copied(Value* operand, Graph& graph, Builder& builder) {
   if (!operand) return nullptr;
   if (const Tensor* tensor = constant_of(operand)) return builder.constant(*tensor);
   return graph.body().add_input("x", operand->type());
 }
 
-// The same with f16 in place of f32, and zeros as such constants: for questions that no number decides.
+// The same with f16 instead of f32, and zeros as f16 constants, for checks that do not depend on the numbers.
 Result<Value*> copied_as_half(Value* operand, Graph& graph, Builder& builder) {
   if (!is_f32(operand)) return copied(operand, graph, builder);
   const Shape& shape = operand->type().shape();
@@ -334,7 +334,7 @@ Result<void> check_selected(const Op& op, const Machine& machine) {
   return check_fits(op, machine.hardware);
 }
 
-// The operator of the machine that `op` would be, its operands as `copy` gives them.
+// Checks the operator of the machine that `op` would become, with operands made by `copy`.
 template <class Copy>
 Result<void> check_copy(const Op& op, const Machine& machine, const Copy& copy) {
   Graph scratch("scratch");
@@ -387,7 +387,7 @@ std::optional<Refusal> refusal(const Op& op, const Machine& machine) {
     return checked.ok() ? std::nullopt : std::optional(Refusal{checked.error().message()});
   };
   if (isa<Constant>(op)) return std::nullopt;
-  // What preparation has left in f32 has a reason of its own, if not for the type.
+  // An operator that preparation has left in f32 may have an objection other than its type.
   if (machine.hardware.half() && is_f32(op.operand(0)) && is_selectable(op))
     if (auto reason = as_refusal(check_copy(op, machine, copied_as_half))) return reason;
   if (auto limit = limits_refuse(machine.description, op)) return limit;

@@ -1,4 +1,4 @@
-// The units of the machine during one run of commands: what each command checks, does and counts.
+// The units of the machine during a run of commands: the checks, the work and the counters of each command.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -19,15 +19,15 @@ namespace tenon::nvdla {
 
 enum class Role : uint8_t { empty, data, weights };
 
-// What is in the convolution buffer.
+// The convolution buffer.
 struct Buffer {
   explicit Buffer(const Hardware& hardware)
       : bytes(static_cast<size_t>(hardware.entries() * hardware.entry_bytes)),
         loaded(static_cast<size_t>(hardware.entries())),
         roles(static_cast<size_t>(hardware.banks)) {}
   std::vector<std::byte> bytes;
-  std::vector<bool> loaded;  // entries
-  std::vector<Role> roles;   // banks
+  std::vector<bool> loaded;  // by entry
+  std::vector<Role> roles;   // by bank
 };
 
 class Units {
@@ -45,7 +45,7 @@ class Units {
   Result<void> begin();
   Result<void> load_data(const Command& c);
   Result<void> load_weights(const Command& c);
-  // Entries for something that is loaded, and entries that are read.
+  // Claims entries that are loaded, and checks entries that are read.
   Result<void> take(std::string_view what, int64_t first, int64_t count, Role role);
   Result<void> uses(std::string_view what, int64_t first, int64_t count, Role role);
 
@@ -60,7 +60,7 @@ class Units {
   DramImage operand_image(const Command& c, const DramImage& result, int64_t rows, int64_t width) const;
   template <class T>
   T bias_at(const Command& c, int64_t kernel) const;
-  // Behind SDP: [row][column][kernel], lanes rounded up.
+  // Results of SDP: [row][column][kernel], lanes rounded up.
   template <class T>
   std::vector<float> conv_values(const Command& c, const DramImage& operand);
   template <class T>
@@ -86,7 +86,7 @@ class Units {
   Counters counters_;
 };
 
-// Cycles of `elements` in a unit of so many lanes; 0 where the target does not state it.
+// Cycles for `elements` in a unit of `lanes` lanes; 0 where the target does not state it.
 inline int64_t at_rate(int64_t elements, int64_t lanes) { return lanes == 0 ? 0 : ceil_div(elements, lanes); }
 
 }  // namespace tenon::nvdla

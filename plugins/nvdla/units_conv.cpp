@@ -25,7 +25,7 @@ Result<void> Units::check_conv(const Command& c) const {
   if (int64_t{c.out_first} + c.out_rows > c.out_height)
     return error(Code::invalid_argument, "rows [", c.out_first, ", ", int64_t{c.out_first} + c.out_rows,
                  ") are not in a result of ", c.out_height);
-  // Before a pool nothing else bounds them. Extents are at most 2^20, so the first product is exact.
+  // Before a pool these are not bounded otherwise. Extents are at most 2^20, so the first product is exact.
   const int64_t pixels = int64_t{c.out_rows} * c.out_width, most = h_.dram_bytes / static_cast<int64_t>(sizeof(float));
   if (pixels > most || round_up(c.kernels, ConvSums<float>::kLanes) > most / pixels)
     return error(Code::invalid_argument, pixels, " pixels of ", c.kernels,
@@ -33,7 +33,7 @@ Result<void> Units::check_conv(const Command& c) const {
   return {};
 }
 
-// The buffer has what the convolution reads.
+// Checks that the buffer holds what the convolution reads.
 Result<void> Units::check_held(const Command& c) {
   TENON_OK(check_rows(c));
   if (c.rows > 0) {
@@ -49,7 +49,7 @@ Result<void> Units::check_held(const Command& c) {
 Result<void> Units::check_rows(const Command& c) const {
   const int64_t held = int64_t{c.first_row} + c.rows, last_tap = c.kernel_height - 1;
   for (int64_t row = c.out_first; row < int64_t{c.out_first} + c.out_rows; ++row) {
-    // The first and the last tap inside of the image.
+    // The first and the last tap inside the image.
     const int64_t top = row * c.stride_y - c.pad_top, dilation = c.dilation_y;
     const int64_t first = top < 0 ? ceil_div(-top, dilation) : 0;
     const int64_t last = top < c.height ? std::min(last_tap, (c.height - 1 - top) / dilation) : -1;
@@ -113,7 +113,7 @@ T Units::bias_at(const Command& c, int64_t kernel) const {
   return value;
 }
 
-// [row][column][kernel], lanes rounded up: behind SDP.
+// [row][column][kernel], lanes rounded up; results of SDP.
 template <class T>
 std::vector<float> Units::conv_values(const Command& c, const DramImage& operand) {
   const auto bytes = [&](int64_t entry) {

@@ -36,7 +36,7 @@ constexpr CodeName kCodes[] = {TENON_CL_CODES(TENON_CL_CODE){-1001, "CL_PLATFORM
 
 Api g_api;
 
-// The library is never closed: drivers leave threads and handlers behind.
+// The library is never closed, because drivers leave threads and handlers behind.
 Result<void> load() {
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (!library)

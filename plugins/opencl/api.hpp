@@ -1,9 +1,9 @@
-// OpenCL as this plugin uses it: version 1.2, from the ICD loader that the machine has, loaded at run time.
+// OpenCL as this plugin uses it: version 1.2, loaded at run time from the machine's ICD loader.
 //
 //   TENON_TRY(cl, api());                                       // an error when the machine has no loader
 //   TENON_OK(check(cl->clFinish(queue), "clFinish"));           // "clFinish: CL_OUT_OF_RESOURCES (-5)"
 //
-// Handles own what they hold; how many of each kind live is counted.
+// Handles own one reference to their object. Live handles are counted by kind.
 #pragma once
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -37,23 +37,23 @@ struct Api {
 #undef TENON_CL_MEMBER
 };
 
-// The functions of libOpenCL.so.1, which stays loaded. Any thread.
+// The functions of libOpenCL.so.1, which is never unloaded. Any thread.
 Result<const Api*> api();
-// The same table, to be changed by tests that let a function fail. After api() has succeeded.
+// The same table, writable, for tests that make a function fail. After api() has succeeded.
 Api& api_for_tests();
 
 // "CL_OUT_OF_RESOURCES (-5)".
 std::string code_text(cl_int code);
-// `what`: the function or step that answered with the code.
+// `what`: the function or step that returned the code.
 Result<void> check(cl_int code, std::string_view what);
 Error failure(cl_int code, std::string_view what);
 
 enum class ObjectKind : uint8_t { context, queue, memory, program, kernel, event };
 inline constexpr size_t kObjectKinds = 6;
-// Of a command: CL_QUEUED down to CL_COMPLETE, or below 0 the code that ended it; CL_COMPLETE of no event.
+// The status of a command: CL_QUEUED down to CL_COMPLETE, or a negative error code; CL_COMPLETE for no event.
 cl_int status_of(const Api& cl, cl_event event);
 
-// How many handles hold an object, by kind.
+// The number of live handles by kind.
 std::array<int64_t, kObjectKinds> live_objects();
 
 namespace detail {
@@ -76,7 +76,7 @@ template <> struct KindOf<cl_event> { static constexpr ObjectKind kValue = Objec
 // clang-format on
 }  // namespace detail
 
-// One reference to an object of OpenCL, or none.
+// Owns one reference to an OpenCL object, or is empty.
 template <class T>
 class Handle {
  public:

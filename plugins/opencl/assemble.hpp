@@ -14,19 +14,19 @@
 
 namespace tenon::opencl {
 
-// The kernel's name in every source: sources that compute the same are the same.
+// The kernel's name in every source, so that kernels that compute the same have equal sources.
 inline constexpr std::string_view kSnippetKernel = "tenon_snippet";
 
-// Registers are variables: as many as the kernel names, so that none is ever spilled.
+// Registers are variables, as many as the kernel names, so nothing is ever spilled.
 codegen::RegisterPool variables_of(const snippet::LinearKernel& kernel);
 
 struct AssembleOptions {
   size_t ports = 0;  // of the kernel's body: inputs and outputs
   GroupForm form = {};
-  bool comments = false;  // the operator and instruction above the lines that are made of them
+  bool comments = false;  // adds the operator and instruction above the lines generated from them
 };
 
-// `kernel` after allocation. An error names the instruction that has no row.
+// `kernel` must be allocated. An error names the instruction that has no row.
 Result<std::string> assemble(const snippet::LinearKernel& kernel, const AssembleOptions& options,
                              const codegen::JitterTable& table, const TargetDescription& target);
 

@@ -84,7 +84,7 @@ struct Options {
     return tiling;
   }
 
-  // Arguments of 8 bytes, less those that are no ports, less one for scratch memory.
+  // The number of 8-byte arguments, minus those that are not ports, minus one for scratch memory.
   static size_t ports_of(const DeviceInfo& info) {
     const auto arguments = static_cast<size_t>(info.parameter_bytes / 8);
     return std::max<size_t>(arguments, kPortsArgument + 4) - kPortsArgument - 1;

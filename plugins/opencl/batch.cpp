@@ -10,7 +10,7 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The name before the first "(" of a function's head, or of a struct; empty where there is none.
+// The name before the first "(" in the head of a function, or that of a struct; empty for other lines.
 std::string defined_in(std::string_view line) {
   constexpr std::string_view kStruct = "struct ";
   if (line.starts_with(kStruct) && line.ends_with(";"))

@@ -1,5 +1,5 @@
-// Several sources as one, since a driver takes most of its time for what is the same in all of them: PoCL reads a
-// megabyte of headers for each program.
+// Merges several sources into one program, because drivers spend most of the compile time on what all sources have in
+// common: PoCL reads a megabyte of headers for each program.
 //
 //   kernel K of source 2 becomes K_2, and so do functions and structs that sources define under the same names
 #pragma once
@@ -8,10 +8,10 @@
 
 namespace tenon::opencl {
 
-// Of sources as this plugin writes them: what begins a line is a directive, the head of a function, or a
-// struct of one line.
+// For sources as this plugin writes them: what begins a line is a directive, the head of a function, or a struct in one
+// line.
 std::string batch(std::span<const std::string* const> sources);
-// What stands behind the names of source `number` of a batch.
+// The suffix of names in source `number` of a batch.
 std::string batch_suffix(size_t number);
 
 }  // namespace tenon::opencl

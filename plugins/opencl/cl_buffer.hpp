@@ -1,4 +1,4 @@
-// Memory of an OpenCL device, and who uses it: the order of work on several queues comes from here.
+// Memory of an OpenCL device with its pending accesses, from which the order of work on several queues follows.
 //
 //   WaitList waits(cl);
 //   buffer.before(Access::write, queue, waits);      // what the work must wait for
@@ -23,16 +23,16 @@ enum class Access : uint8_t { read, write };
 // A second reference to the same event.
 EventObject retained(const Api& cl, cl_event event);
 
-// Events that work waits for, as OpenCL takes them; those that are done already are not kept.
+// Events to wait for, in the form that OpenCL takes; completed events are dropped.
 class WaitList {
  public:
   explicit WaitList(const Api& cl) : cl_(&cl) {}
   void add(const EventObject& event);
   cl_uint count() const { return static_cast<cl_uint>(events_.size()); }
   const cl_event* data() const { return events_.empty() ? nullptr : events_.data(); }
-  // Here and now. An error when work among it has failed.
+  // Blocks until all are complete. An error when any of the work has failed.
   Result<void> wait() const;
-  // The code of work that has failed; CL_SUCCESS where none has.
+  // The error code of work that has failed; CL_SUCCESS where none has.
   cl_int failed() const { return failed_; }
 
  private:
@@ -42,12 +42,12 @@ class WaitList {
   cl_int failed_ = CL_SUCCESS;
 };
 
-// The work so far on one piece of memory. Queues are in order, so of each the last use stands for those before it.
+// The accesses to one piece of memory so far. Queues are in order, so only the last use by each queue is kept.
 class Uses {
  public:
-  // A read waits for the last write, a write for the reads since, too; nothing waits for work of its own queue.
+  // A read waits for the last write; a write also waits for the reads since then. Nothing waits for its own queue.
   void before(Access access, cl_command_queue queue, WaitList& waits) const;
-  // `event` is of work that has waited for what before() said.
+  // `event` belongs to work that has waited for the events of before().
   void add(Access access, cl_command_queue queue, EventObject event);
   bool idle(const Api& cl) const;
 
@@ -57,19 +57,19 @@ class Uses {
     EventObject event;
   };
   Use last_write_;
-  std::vector<Use> reads_;  // since then, one for each queue
+  std::vector<Use> reads_;  // since the last write, one for each queue
 };
 
-// A piece of a device's memory.
+// A block of device memory.
 struct Piece {
-  AlignedBytes storage;  // of the host, behind `memory`, where it shares memory with the device
+  AlignedBytes storage;  // host memory behind `memory`, where host and device share memory
   Memory memory;
-  std::byte* host = nullptr;  // of pinned memory: where it is mapped
+  std::byte* host = nullptr;  // where pinned memory is mapped
   size_t bytes = 0;
 };
 
-// In memory "global" or "pinned" (cl_device.hpp). When it is let go of, its piece serves the next buffer of that size.
-// Any thread.
+// A buffer in memory "global" or "pinned" (cl_device.hpp). When it is destroyed, its piece is reused for the next
+// buffer of that size. Any thread.
 class ClBuffer final : public Buffer {
  public:
   ClBuffer(std::shared_ptr<ClDevice> device, Piece piece, size_t bytes);

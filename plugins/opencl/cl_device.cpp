@@ -12,10 +12,10 @@ namespace tenon::opencl {
 namespace {
 
 constexpr uint64_t kMostFileBytes = uint64_t{256} << 20, kMostFormBytes = uint64_t{4} << 20;
-// Whole pages: what drivers ask of memory that they are to use in place.
+// Whole pages: drivers require that of host memory that is used in place.
 constexpr size_t kPageBytes = 4096;
 
-// Few sizes, so that buffers find one another: an eighth is wasted at most.
+// Rounds to few distinct sizes, so that buffers can be reused; wastes at most an eighth.
 size_t rounded(size_t bytes) {
   constexpr size_t kLeast = 256;
   if (bytes <= kLeast) return kLeast;
@@ -89,7 +89,7 @@ Result<Memory> ClDevice::create_buffer(size_t bytes, cl_mem_flags flags, void* s
   cl_int code = CL_SUCCESS;
   Memory memory = create(code);
   if (code != CL_SUCCESS && failure(code, "").code() == Code::resource_exhausted) {
-    release_idle();  // what is kept for later may be what is missing
+    release_idle();  // memory kept for reuse may be what is missing
     memory = create(code);
   }
   TENON_OK(check(code, "clCreateBuffer"), bytes, " bytes on device '", name_, "'");
@@ -113,7 +113,7 @@ Result<Piece> ClDevice::make_pinned(size_t bytes) {
   TENON_TRY(driver, this->driver());
   Piece piece{.bytes = bytes};
   if (info_.shares_memory) {
-    // Memory of ours stays where it is from one mapping to the next.
+    // Storage of our own keeps its address from one mapping to the next.
     TENON_TRY(storage, allocate_aligned(bytes, kPageBytes));
     piece.storage = std::move(storage);
   }
@@ -156,7 +156,7 @@ bool ClDevice::stages(std::span<const std::byte> host) const {
   return host.data() + host.size() > begin + bytes;
 }
 
-// ---- What is kept ----
+// ---- Buffers kept for reuse ----
 
 void ClDevice::keep(Piece piece, Uses uses) {
   std::list<Kept> gone;
@@ -200,7 +200,7 @@ void ClDevice::release_idle() {
   release(std::move(gone));
 }
 
-// The driver holds plain memory until the work that uses it is done; pages of the host it cannot hold.
+// The driver keeps device memory until the work that uses it is complete, but not our host pages: those are waited for.
 void ClDevice::release(std::list<Kept> gone) {
   for (Kept& kept : gone)
     if (kept.piece.host) unpin(kept);
@@ -213,7 +213,7 @@ void ClDevice::unpin(Kept& kept) {
   }
   WaitList waits(cl());
   kept.uses.before(Access::write, nullptr, waits);
-  // Where this fails the device is lost, and uses nothing any more.
+  // Where this fails, the device is lost and accesses nothing any more.
   static_cast<void>(waits.wait());
   cl().clEnqueueUnmapMemObject(driver_->maps.get(), kept.piece.memory.get(), kept.piece.host, 0, nullptr, nullptr);
   cl().clFinish(driver_->maps.get());

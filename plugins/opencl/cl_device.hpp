@@ -1,12 +1,13 @@
 // An OpenCL device as the runtime sees it (runtime/device.hpp): "opencl:N", with two memory spaces.
 //
-//   global   the device's own; inputs and outputs of executables live there
-//   pinned   of the host, locked for the device and mapped for as long as it lives (Buffer::host_data): copies from and
-//            to it are the device's work alone. Executables take inputs there, too: where host and device share memory
-//            kernels read it in place, and until the run is done the host leaves it alone; elsewhere a run copies it
+//   global   memory of the device; inputs and outputs of executables are there
+//   pinned   host memory that is locked for the device and mapped for its whole lifetime (Buffer::host_data), so that
+//            the device alone does the copies from and to it. Executables take inputs there, too. Where host and device
+//            share memory, kernels read it in place, and the host must not write it until the run is done; elsewhere a
+//            run copies it
 //
-// Buffers that are let go of are kept for the next that wants as many bytes, up to a bound, so that runs of the same
-// shapes ask the driver for nothing. One is handed out again when the work that used it is done.
+// Freed buffers are kept, up to a bound, for the next request of as many bytes, so that runs of the same shapes
+// allocate nothing from the driver. A buffer is reused when the work that used it is complete.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -29,12 +30,12 @@ class ClStream;
 
 inline constexpr std::string_view kGlobalMemory = "global", kPinnedMemory = "pinned";
 
-// Any thread. Nothing of the driver is in the process before a stream, memory or a program is asked for, so that who
-// only looks at targets may fork.
+// Any thread. The driver is not loaded before a stream, memory or a program is requested, so a process that only lists
+// targets may fork.
 class ClDevice final : public Device, public std::enable_shared_from_this<ClDevice> {
  public:
-  // The one of this process for the device: it lives as long as somebody uses it. After work on it has failed, a new
-  // one, with a driver context of its own.
+  // The process's instance for the device, shared by its users. After work on it has failed, a new instance with a
+  // driver context of its own.
   static std::shared_ptr<ClDevice> of(const DeviceInfo& info);
   explicit ClDevice(const DeviceInfo& info);
   ~ClDevice() override;
@@ -48,21 +49,21 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
   bool is_host() const override { return false; }
 
   const DeviceInfo& info() const { return info_; }
-  // Once something of this device was made.
+  // Requires that something of this device has been created.
   const Api& cl() const { return *driver_->cl; }
   Result<ProgramCache*> programs();
-  // What measured searches have found.
+  // The results of measured searches.
   Result<FormChoices*> form_choices();
 
-  // Memory that is not kept when it is let go of: arenas, constants.
+  // Memory that is not kept when it is freed: arenas, constants.
   Result<Memory> allocate_memory(size_t bytes, cl_mem_flags flags = CL_MEM_READ_WRITE);
   Result<std::shared_ptr<ClBuffer>> allocate_buffer(size_t bytes);
   Result<std::shared_ptr<ClBuffer>> allocate_pinned(size_t bytes);
-  // Does a copy from or to this host memory go through pinned memory first?
+  // Whether a copy from or to this host memory goes through pinned memory first.
   bool stages(std::span<const std::byte> host) const;
   Result<std::unique_ptr<ClStream>> open_stream();
 
-  // Work on the device has failed: nobody can say what else of the context has (OpenCL 1.2, 5.9).
+  // Call when work on the device has failed: then the state of everything in the context is unknown (OpenCL 1.2, 5.9).
   void distrust();
 
  private:
@@ -77,10 +78,10 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
     Context context;
     ProgramCache programs;
     FormChoices forms;
-    Queue maps;  // of pinned memory
+    Queue maps;  // for mapping pinned memory
   };
   static constexpr size_t kMostKeptBytes = size_t{256} << 20;
-  // From here on drivers do not lock pages for a copy at once, and staging them would double the host's memory.
+  // For larger copies, drivers no longer lock all pages at once, and staging would double the host memory in use.
   static constexpr size_t kMostStagedBytes = size_t{64} << 20;
 
   Result<Driver*> driver();
@@ -95,12 +96,12 @@ class ClDevice final : public Device, public std::enable_shared_from_this<ClDevi
   const DeviceInfo info_;
   const std::string name_;
   std::mutex open_mutex_;
-  std::unique_ptr<Driver> driver_;  // null: nothing was asked for yet
+  std::unique_ptr<Driver> driver_;  // null: not loaded yet
   std::atomic<bool> distrusted_ = false;
   mutable std::mutex mutex_;
-  std::list<Kept> kept_;  // let go of last first
+  std::list<Kept> kept_;  // most recently freed first
   size_t kept_bytes_ = 0;
-  std::map<const std::byte*, size_t> pinned_;  // bytes, by where they begin
+  std::map<const std::byte*, size_t> pinned_;  // sizes in bytes, by begin
 };
 
 }  // namespace tenon::opencl

@@ -9,7 +9,7 @@
 namespace tenon::opencl {
 namespace {
 
-// The host fills one piece of staging memory while the device copies the one before.
+// The host fills one piece of staging memory while the device copies the previous one.
 constexpr size_t kStagedPiece = size_t{4} << 20;
 
 }  // namespace
@@ -43,7 +43,7 @@ Result<EventObject> ClStream::enqueue(cl_command_queue queue, std::string_view w
   }));
   EventObject object(event);
   if (auto flushed = flush(queue); !flushed.ok()) {
-    cl_.clFinish(queue);  // nobody hears of the command, which must not use memory that others are given
+    cl_.clFinish(queue);  // no event records the command, so its memory must not be reused before it is complete
     return std::move(flushed).error();
   }
   return object;
@@ -137,7 +137,7 @@ Result<EventPtr> ClStream::download(std::span<std::byte> to, const ClBuffer* to_
   return event_of(std::move(event));
 }
 
-// The caller's memory is read inside the call.
+// Reads the caller's memory inside the call.
 Result<EventPtr> ClStream::upload_staged(const ClBuffer& to, size_t to_offset, std::span<const std::byte> from,
                                          const WaitList& waits) {
   TENON_OK(wait_for_host(Access::read, from, WaitList(cl_)));
@@ -196,11 +196,11 @@ Result<EventPtr> ClStream::move_on_host(std::span<std::byte> to, const ClBuffer*
   return completed_event();
 }
 
-// ---- Pinned memory in place ----
+// ---- Pinned memory used in place ----
 
 Result<void> ClStream::lend(std::span<const ClBuffer* const> pinned, WaitList& waits) {
   for (const ClBuffer* buffer : pinned) {
-    WaitList all = std::exchange(waits, WaitList(cl_));  // the queue is in order: once is enough
+    WaitList all = std::exchange(waits, WaitList(cl_));  // the queue is in order: waiting once is enough
     buffer->before(Access::write, queue(), all);
     host_uses_.before(Access::write, {buffer->host_data(), buffer->bytes()}, queue(), all);
     TENON_OK(add([&]() -> Result<void> {

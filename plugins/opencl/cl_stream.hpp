@@ -5,9 +5,9 @@
 //   kernels     run N       run N+1       run N+2
 //   to host     out N-1     out N         out N+1
 //
-// What touches the same memory keeps the order of its enqueuing, by events: a copy waits for the last use of the
-// buffers and the host memory that it touches, a run for the copies of its inputs, and neither for anything else.
-// Buffers carry their uses, so that this holds between streams of one device, too.
+// Accesses to the same memory keep the order in which they were enqueued, by events: a copy waits for the last use of
+// the buffers and the host memory that it accesses, a run for the copies of its inputs, and neither for anything else.
+// Buffers carry their uses, so this also holds between streams of one device.
 #pragma once
 #include <memory>
 #include <span>
@@ -30,59 +30,59 @@ class ClStream final : public Stream {
   Device& device() const override { return *device_; }
   Result<EventPtr> copy_to_device(Buffer& to, size_t to_offset, std::span<const std::byte> from) override;
   Result<EventPtr> copy_to_host(std::span<std::byte> to, const Buffer& from, size_t from_offset) override;
-  // Between buffers of the device in order with kernels; from and to pinned memory as a copy of the host's memory.
+  // Between buffers of the device: in order with kernels. From and to pinned memory: like a copy of host memory.
   Result<EventPtr> copy(Buffer& to, size_t to_offset, const Buffer& from, size_t from_offset, size_t bytes) override;
-  // Waits for the work before it, and works inside the enqueuing call.
+  // Waits for all earlier work and calls `work` inside the enqueuing call.
   Result<EventPtr> call(std::function<Result<void>()> work) override;
   Result<void> synchronize() override;
 
-  // Of kernels.
+  // The queue of kernels.
   cl_command_queue queue() const { return queues_.compute.get(); }
   ClDevice& cl_device() const { return *device_; }
-  // The error that ended this stream.
+  // The error that has ended this stream, if any.
   Result<void> usable() const { return fate_->usable(); }
-  // Runs `enqueue`, which adds to a queue; its error ends the stream.
+  // Calls `enqueue`, which adds to a queue; an error of it ends the stream.
   template <class Enqueue>
   Result<void> add(const Enqueue& enqueue) {
     TENON_OK(usable());
     auto done = enqueue();
     return done.ok() ? Result<void>() : fate_->ended(done.error(), /*of_device=*/true);
   }
-  // What was enqueued for kernels begins.
+  // Submits the enqueued kernels.
   Result<void> flush() { return flush(queue()); }
-  // Waits for all kernels, after a failure, too.
+  // Waits for all kernels, also after a failure.
   void drain();
-  // Done when `waits` and all that was enqueued for kernels so far is.
+  // An event that completes when `waits` and all kernels enqueued so far are complete.
   Result<EventObject> mark(const WaitList& waits);
-  // The same as an event of the runtime.
+  // Wraps it as an event of the runtime.
   EventPtr event_of(EventObject event) const;
 
-  // Pinned buffers of a device that shares memory with the host, where kernels read them in place: theirs from lend()
-  // to take_back(). No buffer twice. Takes what `waits` has, if there is a buffer.
+  // For devices that share memory with the host: pinned buffers that kernels read in place belong to the device from
+  // lend() to take_back(). `pinned` has no duplicates. Consumes `waits`, if there is a buffer.
   Result<void> lend(std::span<const ClBuffer* const> pinned, WaitList& waits);
-  // The event of the last, with which the host has them again; none of no buffers. Also when the stream has ended.
+  // Returns the last event, after which the host owns them again; none for no buffers. Also after the stream has ended.
   Result<EventObject> take_back(std::span<const ClBuffer* const> pinned);
 
  private:
   Result<void> flush(cl_command_queue queue);
-  // One command of a copy, behind `waits`; `command` takes a count, events and the place of its own event.
+  // One command of a copy, after `waits`; `command` takes a count, events and the place for its own event.
   template <class Command>
   Result<EventObject> enqueue(cl_command_queue queue, std::string_view what, const WaitList& waits,
                               const Command& command);
-  // Of the buffers that host memory belongs to, where it does: pinned ones.
+  // `from_buffer`, `to_buffer`: the pinned buffer that the host memory belongs to, if any.
   Result<EventPtr> upload(const ClBuffer& to, size_t to_offset, std::span<const std::byte> from,
                           const ClBuffer* from_buffer);
   Result<EventPtr> download(std::span<std::byte> to, const ClBuffer* to_buffer, const ClBuffer& from,
                             size_t from_offset);
-  // By way of pinned memory; `waits`: for the device's buffer.
+  // Through pinned memory; `waits` are those of the device's buffer.
   Result<EventPtr> upload_staged(const ClBuffer& to, size_t to_offset, std::span<const std::byte> from,
                                  const WaitList& waits);
   Result<EventPtr> download_staged(std::span<std::byte> to, const ClBuffer& from, size_t from_offset,
                                    const WaitList& waits);
-  // Inside the call.
+  // Copies inside the call.
   Result<EventPtr> move_on_host(std::span<std::byte> to, const ClBuffer* to_buffer, std::span<const std::byte> from,
                                 const ClBuffer* from_buffer);
-  // Until the host may use its memory.
+  // Waits until the host may access the range.
   Result<void> wait_for_host(Access access, std::span<const std::byte> range, WaitList waits);
 
   const std::shared_ptr<ClDevice> device_;

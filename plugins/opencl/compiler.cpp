@@ -19,8 +19,8 @@
 namespace tenon::opencl {
 namespace {
 
-// Copies of a vector loop's body, and one row at a time: a device's compiler unrolls as well, and takes long for long
-// sources.
+// Copies of a vector loop's body; rows are processed one at a time. A device's compiler unrolls as well, and long
+// sources take it long.
 constexpr int kUnroll = 2;
 
 bool is_wide(const snippet::Body& body) {

@@ -1,5 +1,5 @@
-// Compiler: from bodies of snippets to OpenCL C, for one target. The walk of docs/snippets.md on one page. No device is
-// needed for it.
+// Compiler: from the bodies of snippets to OpenCL C, for one target, in the stages of docs/snippets.md. Needs no
+// device.
 #pragma once
 #include <memory>
 #include <optional>
@@ -19,7 +19,7 @@
 
 namespace tenon::opencl {
 
-// What one body became. Immutable.
+// The result for one body. Immutable.
 struct CompiledSnippet {
   snippet::Body body;
   snippet::LinearKernel kernel;
@@ -29,14 +29,14 @@ struct CompiledSnippet {
 };
 
 struct CompilerOptions {
-  int lanes = 16;          // of 32 bits in a vector; bodies with 64-bit values have half of them; a power of two, >= 4
-  int64_t work_group = 1;  // items; several of them share the lanes of a snippet (group_form.hpp)
-  size_t max_ports = 64;   // what a kernel may be called with
-  bool fuse = true;        // snippets into the compute kernels before them
+  int lanes = 16;          // 32-bit lanes of a vector, a power of two >= 4; half of them in bodies with 64-bit values
+  int64_t work_group = 1;  // work items; several of them share the lanes of a snippet (group_form.hpp)
+  size_t max_ports = 64;   // the most arguments of a kernel
+  bool fuse = true;        // fuses snippets into preceding compute kernels
   int64_t local_bytes = 32 << 10, compute_units = 1;  // of the device
   Tiling tiling = {};                                 // of compute kernels (compute/compute.hpp)
-  bool search = false;                                // measure which form of them is the fastest
-  bool sub_groups = true;                             // fold by them where the device has them
+  bool search = false;                                // measures which of their forms is the fastest
+  bool sub_groups = true;                             // reduces in sub-groups where the device has them
   int64_t sub_group_size = 0;                         // SubGroups::size
   int64_t guard_zones = 0;                            // bytes around each buffer of a plan (guard_zones.hpp)
 };
@@ -48,21 +48,22 @@ class Compiler {
       : target_(std::move(target)), table_(table), options_(options) {}
 
   Result<std::shared_ptr<const CompiledSnippet>> compile(const snippet::Body& body) const;
-  // The source with the operator and instruction above each line.
+  // The source, with the operator and instruction above each line.
   Result<std::string> listing(const snippet::Body& body) const;
-  // The same of a compute kernel and the snippet behind it, if there is one; "" where extents must be known first.
+  // The same for a compute kernel and the snippet fused with it, if any; "" where extents must be known first.
   Result<std::string> listing(const Op& op, const std::optional<Epilogue>& epilogue) const;
 
-  // Is there an emitter for this operator of a body (TokenizeOptions::can_emit)?
+  // Whether there is an emitter for this operator of a body (TokenizeOptions::can_emit).
   bool can_emit(const codegen::Signature& signature) const;
   bool can_access(ElementType element) const;
-  // Why code for this body cannot be made; "" when it can.
+  // The reason why code for this body cannot be generated; "" when it can.
   std::string why_not(const snippet::Body& body) const;
 
-  // A compute kernel as it is, and where a search is wanted, in other forms.
+  // The compute kernel in its chosen form, and in others where a search is requested.
   Result<ComputeForms> forms(const irgen::KernelRequest& request, const std::optional<Epilogue>& epilogue) const;
 
-  // Why nothing on the device runs the operator; "" when something does, or will once its deciding operands are known.
+  // The reason why nothing on the device can run the operator; "" when something can, or will be able to once its
+  // deciding operands are known.
   std::string why_not(const Op& op) const;
 
   ComputeTarget compute_target() const {
@@ -89,17 +90,17 @@ class Compiler {
   const CompilerOptions options_;
 };
 
-// A kernel of a program that runs on a device only: a snippet or a compute kernel.
+// A kernel of a program that runs only on a device: a snippet or a compute kernel.
 struct DeviceKernel : program::Kernel {
   std::shared_ptr<const CompiledSnippet> code;
-  std::vector<size_t> operands;  // of the body's inputs, then outputs: which operand of the call each is
-  ComputeForms forms;            // of a compute kernel; one of several is chosen when extents are known
-  Type result;                   // with an epilogue: of the operator before it
+  std::vector<size_t> operands;  // the call's operand for each of the body's inputs, then outputs
+  ComputeForms forms;            // for a compute kernel; one is chosen when extents are known
+  Type result;                   // with an epilogue: the result of the operator before it
 };
-// Runs on no host.
+// A DeviceKernel cannot run on the host.
 std::shared_ptr<DeviceKernel> device_kernel(std::string name);
 
-// Snippets, operators that are snippets by themselves, and compute kernels, as DeviceKernels; nothing else.
+// Makes DeviceKernels of snippets, single operators that can be snippets, and compute kernels; nothing else.
 class DeviceKernels final : public irgen::KernelSource {
  public:
   explicit DeviceKernels(std::shared_ptr<const Compiler> compiler) : compiler_(std::move(compiler)) {}

@@ -19,14 +19,14 @@ namespace {
 
 constexpr size_t kMostDevices = 64;
 
-// Questions of OpenCL 2.1, of 3.0 and of cl_intel_required_subgroup_size, and what the second is answered with.
+// Queries of OpenCL 2.1, of 3.0 and of cl_intel_required_subgroup_size, and the result type of the second.
 constexpr cl_device_info kMostSubGroups = 0x105C, kCFeatures = 0x106F, kSubGroupSizes = 0x4108;
 struct NamedVersion {
   cl_uint version;
   char name[64];
 };
 
-// What the process that asks hands back.
+// The result of the child process.
 struct Survey {
   size_t count;
   DeviceInfo devices[kMostDevices];
@@ -61,7 +61,7 @@ class Asker {
     set_text(to, answer.c_str());
     return *this;
   }
-  // Empty where the device does not know the question.
+  // Empty where the device does not support the query.
   template <class T>
   std::vector<T> list(cl_device_info what) const {
     size_t bytes = 0;
@@ -182,7 +182,7 @@ struct Wish {
   }
 };
 
-// Why this plugin cannot use it; empty when it can.
+// The reason why this plugin cannot use the device; empty when it can.
 std::string_view unusable(const DeviceInfo& info) {
   if (!info.available) return "it is not available";
   if (!info.compiler) return "its driver has no compiler";

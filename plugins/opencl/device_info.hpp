@@ -1,7 +1,7 @@
-// What OpenCL devices of this machine say of themselves, and which of them a target means.
+// What the OpenCL devices of this machine report, and which of them a target selects.
 //
-// The first question is asked in a process of its own: drivers start threads, and some crash or hang. So a process that
-// only lists devices, or forks before it runs something, never has a driver in it.
+// The first query runs in a child process, because drivers start threads, and some crash or hang. A process that only
+// lists devices, or forks before it runs something, therefore never loads a driver.
 #pragma once
 #include <string>
 #include <string_view>
@@ -15,7 +15,7 @@
 
 namespace tenon::opencl {
 
-// Answers to queries; plain data. Texts end with 0, longer ones are cut.
+// Results of device queries; plain data. Texts are null-terminated, longer ones are truncated.
 struct DeviceInfo {
   char platform[128], name[128], vendor[64], version[128], driver[128], extensions[4096];
   cl_device_type type;
@@ -24,38 +24,39 @@ struct DeviceInfo {
   uint64_t global_bytes, most_allocation_bytes, local_bytes;
   uint64_t work_group_items, parameter_bytes;
   uint32_t compute_units, clock_mhz, alignment_bits, address_bits;
-  uint32_t float_lanes;  // of the vectors that the machine has; 1 where lanes are work items
+  uint32_t float_lanes;  // native vector width in floats; 1 where lanes are work items
   cl_device_fp_config single_fp, double_fp;
   cl_bool available, compiler, little_endian;
-  cl_bool shares_memory;      // with the host: a copy between them saves nothing
+  cl_bool shares_memory;      // with the host, so that copies between them gain nothing
   cl_bool subgroups_feature;  // __opencl_c_subgroups, of OpenCL C 3.0
-  uint32_t most_sub_groups;   // of a work group; 0: there are none
-  uint32_t sub_group_sizes;   // that a kernel may ask for: those that are powers of two, as a sum
+  uint32_t most_sub_groups;   // in a work group; 0: not supported
+  uint32_t sub_group_sizes;   // the sizes that a kernel may request, powers of two, as a sum
 
   bool has(std::string_view extension) const;
   bool fp64() const { return double_fp != 0; }
-  // Compiles a kernel when it is first launched, for the work groups of that launch, and keeps the result on disk:
-  // PoCL. For a program's binary it compiles every kernel once more, for any work groups, which no launch uses.
+  // Whether kernels are compiled when they are first launched, for the work-group size of that launch, and kept on disk
+  // (PoCL). To make a program's binary, such a driver compiles each kernel once more, for any work-group size, which no
+  // launch uses.
   bool compiles_at_launch() const;
-  // The version of OpenCL C whose sub-group functions it has: "CL2.0", "CL3.0", or "" for none.
+  // The version of OpenCL C that has the device's sub-group functions: "CL2.0", "CL3.0", or "" for none.
   std::string_view sub_group_language() const;
   bool rounds_divide_and_sqrt() const { return (single_fp & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0; }
 };
 static_assert(std::is_trivially_copyable_v<DeviceInfo>);
 
-// All devices of all platforms, in order. Asked once in a process; any thread. None at all is an error that says so.
+// All devices of all platforms, in order. Queried once in a process; any thread. An error when there is none.
 Result<std::vector<DeviceInfo>> devices();
 
-// The queries, asked here and now.
+// Queries in this process.
 Result<std::vector<DeviceInfo>> query_devices(const Api& cl);
-// A device of that information in this process.
+// The device in this process that corresponds to the information.
 Result<cl_device_id> device_id(const Api& cl, const DeviceInfo& info);
 
-// Which device the options `device_type` (cpu, gpu or any), `platform` (part of its name) and `device` (the N of
-// "opencl:N") of a target file mean: the first that fits. Code::not_found lists what there is instead.
+// The device that the options `device_type` (cpu, gpu or any), `platform` (part of its name) and `device` (the N of
+// "opencl:N") of a target file select: the first match. Code::not_found lists the devices that exist instead.
 Result<DeviceInfo> device_of(const TargetDescription& target);
 
-// The description with what the device has said: its features, memories, vector width and compute units.
+// The description, completed by what the device reports: features, memories, vector width and compute units.
 TargetDescription described(TargetDescription target, const DeviceInfo& info);
 
 // Features of described(), for rows of the jitter table.

@@ -17,9 +17,9 @@ using program::FlatOperand;
 using program::FlatProgram;
 using program::FlatStep;
 
-// Less work than this is not worth another work item of a CPU, which is a call of a function there.
+// The least work for another work item on a CPU, where an item is a function call.
 constexpr double kCyclesOfItem = 20000;
-// Items for each compute unit: of a CPU some, so that units that are done take another; of others what hides latencies.
+// Items for each compute unit. On a CPU several, for load balance; elsewhere enough to hide latencies.
 constexpr int64_t kItemsOfCpuUnit = 4, kItemsOfUnit = 512;
 
 Dims extents_of(const FlatOperand& operand) {
@@ -50,7 +50,7 @@ class Planner {
   struct Call {
     std::optional<snippet::CallPlan> plan;  // none: a copy
     snippet::Split split;
-    size_t scratch = 0;  // of memory_
+    size_t scratch = 0;  // number of its scratch memory in memory_
   };
   Result<void> make_calls() {
     for (size_t i = 0; i < flat_.steps.size(); ++i) {
@@ -69,7 +69,7 @@ class Planner {
     return {};
   }
 
-  // Of a CPU: chunks that are worth a call. Of others: that all items have some, and each several lanes.
+  // On a CPU: chunks that are worth a call. Elsewhere: enough chunks for all items, with several lanes for each.
   snippet::Split split_of(const snippet::CallPlan& plan, const CompiledSnippet& code) const {
     const int64_t units = from_.device.info().compute_units;
     if (from_.compiler.options().work_group > 1)
@@ -86,7 +86,7 @@ class Planner {
     return kernel_of(step).forms.empty() ? add_snippet(i) : add_compute(step);
   }
 
-  // Work items for so many independent pieces of work.
+  // Work items for `pieces` independent pieces of work.
   int64_t items_for(int64_t pieces) const {
     const int64_t of_unit = from_.compiler.options().work_group > 1 ? kItemsOfUnit : kItemsOfCpuUnit;
     return std::min(pieces, int64_t{from_.device.info().compute_units} * of_unit);
@@ -111,7 +111,7 @@ class Planner {
     return shapes;
   }
 
-  // The number of the form that runs.
+  // The number of the form to run.
   Result<size_t> form_of(const FlatStep& step, const CallShapes& shapes) {
     const ComputeForms& forms = kernel_of(step).forms;
     if (forms.size() == 1) return 0;
@@ -166,7 +166,7 @@ class Planner {
     launch.chunks = call.split.chunks();
     launch.items = launch.chunks * kernel.code->form.items;
     launch.group = kernel.code->form.group;
-    // Addresses are offsets: the kernel adds them to its ports.
+    // Addresses are offsets, to which the kernel adds its ports.
     std::vector<void*> addresses;
     for (const size_t operand : kernel.operands) {
       addresses.push_back(reinterpret_cast<void*>(memory_.offset(step.operands[operand])));
@@ -202,7 +202,7 @@ class Planner {
     return {};
   }
 
-  // All that the plan needs and the process does not have, at once.
+  // Builds all programs that the plan needs and the process does not have, at once.
   Result<void> build_programs() {
     std::vector<WantedProgram> wanted;
     std::vector<Launch*> launches;

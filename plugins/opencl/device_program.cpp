@@ -87,7 +87,7 @@ Result<std::shared_ptr<DevicePlan>> DeviceProgram::plan(ClStream& stream, std::s
   }
   auto scalars = irgen::scalars_of(lowered_, dims);
   if (!scalars.ok()) return error(Code::unsupported, scalars.error().message());
-  // Made under the lock: threads that want the same extents wait for the one that plans them.
+  // Planned with the lock held, so that threads that need the same extents wait for the one that plans them.
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find_if(kept_, [&](const auto& entry) { return entry.first == *scalars; });
   if (known != kept_.end()) {

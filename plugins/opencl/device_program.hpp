@@ -1,9 +1,9 @@
 // DeviceProgram: a graph as a list of launches on one device.
 //
-// The graph becomes a program (irgen/from_graph.hpp). For each combination of extents, of which those used last are
-// kept, the program's calls and copies (program/exec/flatten.hpp) become launches: values lie in one arena, planned by
-// their lifetimes, constants in memory that is filled once, and what kernels are called with in one table of words. A
-// run sets the memory of inputs and outputs, and enqueues.
+// The graph becomes a program (irgen/from_graph.hpp). For each combination of extents, the program's calls and copies
+// (program/exec/flatten.hpp) become launches; the plans used last are kept. Values are in one arena, which is planned
+// by lifetimes; constants are in memory that is filled once; the arguments of kernels are in one table of words. A run
+// sets the memory of inputs and outputs, and enqueues the launches.
 #pragma once
 #include <list>
 #include <memory>
@@ -21,22 +21,22 @@ namespace tenon::opencl {
 
 struct DevicePlan;  // for one combination of extents
 
-// Any thread; a stream by one at a time.
+// Any thread; each stream by one thread at a time.
 class DeviceProgram {
  public:
-  // The graph stays alive and does not change. Code::unsupported names the operator that no program says.
+  // The graph must stay alive and unchanged. Code::unsupported names the operator that programs cannot express.
   static Result<std::unique_ptr<DeviceProgram>> make(const Graph& graph, std::shared_ptr<ClDevice> device,
                                                      std::shared_ptr<const Compiler> compiler);
   ~DeviceProgram();
 
-  // The plan for these inputs; Code::unsupported when they are not what it was made for: other extents than its types
-  // and the operators' rules allow.
+  // The plan for these inputs; Code::unsupported when they do not match the graph: other extents than its types and the
+  // operators' rules allow.
   Result<std::shared_ptr<DevicePlan>> plan(ClStream& stream, std::span<const RunValue> inputs);
-  // Enqueues a run. Inputs are on the device; outputs are made.
+  // Enqueues a run. Inputs are on the device; outputs are allocated.
   Result<EventPtr> run(ClStream& stream, const std::shared_ptr<DevicePlan>& plan, std::span<const RunValue> inputs,
                        std::span<RunValue> outputs, std::vector<OpProfile>* profile);
 
-  // Of the plan that needs most among those that are kept.
+  // Of the plan with the largest arena among those that are kept.
   size_t arena_bytes() const;
   size_t arena_lower_bound_bytes() const;
 
@@ -56,7 +56,7 @@ class DeviceProgram {
   Memory constants_;
   std::vector<int64_t> constant_offsets_;  // by GraphProgram::constants
   mutable std::mutex mutex_;
-  std::list<std::pair<SymbolValues, std::shared_ptr<DevicePlan>>> kept_;  // the most recent first
+  std::list<std::pair<SymbolValues, std::shared_ptr<DevicePlan>>> kept_;  // most recently used first
 };
 
 }  // namespace tenon::opencl

@@ -32,7 +32,7 @@ class Arguments {
   cl_int failed_ = CL_SUCCESS;
 };
 
-// Where the ports of a launch begin among its arguments.
+// The index of a launch's first port among its arguments.
 cl_uint ports_of(const Launch& launch) { return launch.chunks > 0 ? kPortsArgument : kFirstArgument + 1; }
 
 cl_mem fixed_memory(const MemoryPlace& place, const RunContext& context, cl_mem constants) {
@@ -40,7 +40,7 @@ cl_mem fixed_memory(const MemoryPlace& place, const RunContext& context, cl_mem 
   return place.kind == MemoryPlace::Kind::constants ? constants : context.faults.get();
 }
 
-// The kernel of a launch with the arguments that are the same in every run.
+// The kernel of a launch, with the arguments that are the same in every run.
 Result<KernelObject> make_kernel(const ClDevice& device, const DevicePlan& plan, const Launch& launch,
                                  const RunContext& context, cl_mem constants) {
   const Api& cl = device.cl();
@@ -75,7 +75,7 @@ Result<std::unique_ptr<RunContext>> make_context(ClDevice& device, const DeviceP
   return context;
 }
 
-// One that is idle, or that has run before on this queue, which is in order.
+// A context that is idle, or whose last run was on this queue, which is in order.
 std::unique_ptr<RunContext> take_context(const Api& cl, DevicePlan& plan, cl_command_queue queue) {
   const std::lock_guard lock(plan.mutex);
   for (auto it = plan.idle.begin(); it != plan.idle.end(); ++it) {
@@ -94,7 +94,8 @@ void give_context(DevicePlan& plan, std::unique_ptr<RunContext> context, cl_comm
   plan.idle.push_front(std::move(context));
 }
 
-// What an enqueuing function takes of events to wait for; the next one has none, since the queue is in order.
+// Returns the events that an enqueuing function has to wait for and leaves none for the next, since the queue is in
+// order.
 Result<WaitList> taken(const Api& cl, WaitList& waits) {
   TENON_OK(check(waits.failed(), "what made the inputs"));
   return std::exchange(waits, WaitList(cl));
@@ -132,8 +133,8 @@ Result<void> DeviceRun::place(std::span<const RunValue> inputs) {
   return {};
 }
 
-// Launches that can fail begin with no fault, and are waited for: a wrong index is an error of the run, not of whoever
-// reads the outputs.
+// Before launches that can fail: clears the fault word. Such runs are waited for, because an invalid index is an error
+// of the run, not of whoever reads the outputs.
 Result<void> DeviceRun::clear_faults(WaitList& waits) {
   static constexpr cl_int kNone = 0;
   const Api& cl = stream_.cl_device().cl();
@@ -239,7 +240,7 @@ Result<EventPtr> DeviceRun::run(std::span<const RunValue> inputs, std::span<cons
   if (auto back = take_back(); done.ok()) done = std::move(back);
   if (done.ok()) done = begin(waits);
   if (!done.ok()) {
-    stream_.drain();  // nobody else is given memory that is still written
+    stream_.drain();  // memory that kernels may still write must not be reused
     return std::move(done).error();
   }
   used(last_);

@@ -36,7 +36,7 @@ class ClExecutable final : public Executable {
       return {};
     }
     if (program.error().code() != Code::unsupported) return program.error();
-    // Runs may know more: extents, and values that decide about them.
+    // Runs may know more: extents, and values that determine them.
     late_ = std::make_unique<LatePrograms>(*graph_, device_, compiler_);
     return {};
   }
@@ -68,7 +68,7 @@ class ClExecutable final : public Executable {
   }
 
  private:
-  // Code::unsupported when no program says the graph for these inputs; nothing is enqueued then.
+  // Code::unsupported when programs cannot express the graph for these inputs; then nothing is enqueued.
   Result<EventPtr> run_on_device(ClStream& stream, std::span<const RunValue> inputs, std::span<RunValue> outputs,
                                  const RunOptions& options) const {
     if (program_) {

@@ -1,5 +1,5 @@
-// Executables of OpenCL targets: a DeviceProgram, and where no program says a graph, or not for the extents of a run,
-// the reference's interpreter between copies to and from the host.
+// Executables of OpenCL targets: a DeviceProgram. Where programs cannot express a graph, or not for the extents of a
+// run, the reference's interpreter runs it, between copies to and from the host.
 #pragma once
 #include <memory>
 
@@ -13,7 +13,7 @@ namespace tenon::opencl {
 
 Result<std::unique_ptr<Executable>> make_executable(std::unique_ptr<Graph> graph, std::shared_ptr<ClDevice> device,
                                                     std::shared_ptr<const Compiler> compiler);
-// From Executable::serialize.
+// Reads what Executable::serialize wrote.
 Result<std::unique_ptr<Executable>> load_executable(std::span<const std::byte> bytes, std::shared_ptr<void> owner,
                                                     std::shared_ptr<ClDevice> device,
                                                     std::shared_ptr<const Compiler> compiler);

@@ -32,7 +32,7 @@ class Fuser {
   Fuser(const Compiler& compiler, std::span<const Op* const> ops)
       : compiler_(compiler), free_(ops.begin(), ops.end()) {}
 
-  // Of the operators before the snippet the last that can be fused with it.
+  // Fuses the snippet with the last of the operators before it for which that is possible.
   std::optional<Fused> with_producer(const Op& snippet) {
     const auto body = snippet::make_body(snippet);
     if (!body.ok() || !compiler_.why_not(*body).empty()) return std::nullopt;

@@ -11,10 +11,10 @@ namespace {
 using snippet::Instruction;
 using snippet::LinearKernel;
 
-// Items that a GPU runs in step, at the least on those of today: fewer would leave some of them without work anyway.
+// The least number of items that GPUs execute in lockstep: with fewer, some would be idle anyway.
 constexpr int64_t kInStep = 32;
 
-// The port that each pointer register walks.
+// The port that each pointer register points into.
 std::unordered_map<snippet::RegisterId, int> ports_of(const LinearKernel& kernel) {
   static const Name kParameter("Parameter"), kAddParameter("AddParameter"), kCopy("Copy");
   std::unordered_map<snippet::RegisterId, int> ports;
@@ -30,7 +30,7 @@ std::unordered_map<snippet::RegisterId, int> ports_of(const LinearKernel& kernel
   return ports;
 }
 
-// Counters of the innermost dim that begin at 0 and go on by whole steps of all lanes.
+// Counters of the innermost dim that begin at 0 and advance by whole steps of all lanes.
 std::set<snippet::RegisterId> lane_counters(const LinearKernel& kernel) {
   static const Name kZero("Zero");
   std::set<snippet::RegisterId> counters;
@@ -47,12 +47,12 @@ std::set<snippet::RegisterId> lane_counters(const LinearKernel& kernel) {
   return counters;
 }
 
-// Of a port: who touches its elements.
+// The accesses to the elements of a port.
 struct Touch {
   bool written = false, read = false;
-  bool by_others = false;              // by items that have other lanes, or a lane that all have
-  std::set<snippet::RegisterId> from;  // what lanes are counted from
-  // An element whose lane is counted from the same place belongs to one item, in each loop.
+  bool by_others = false;              // by items with other lanes, or to an element shared by all lanes
+  std::set<snippet::RegisterId> from;  // counters from which lanes are counted
+  // An element whose lane is counted from the same counter belongs to one item, in each loop.
   bool exchanges() const { return written && read && (by_others || from.size() > 1); }
 };
 
@@ -65,7 +65,7 @@ int items_of_chunk(const snippet::Body& body, int lanes, int64_t group) {
   if (!row.is_constant()) return static_cast<int>(most);
   const int64_t pieces = std::max<int64_t>((row.constant() + lanes - 1) / lanes, 1);
   const auto wanted = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::min(pieces, most))));
-  // Those that fold their lanes are a work group of their own.
+  // Items that reduce their lanes form a work group of their own.
   const int64_t least = body.dims.back().reduced ? std::min(kInStep, most) : 1;
   return static_cast<int>(std::clamp(wanted, least, most));
 }

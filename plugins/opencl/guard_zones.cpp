@@ -7,7 +7,7 @@
 namespace tenon::opencl {
 namespace {
 
-// No number as f16, bf16, f32 and f64.
+// NaN as f16, bf16, f32 and f64.
 constexpr cl_uint kPattern = 0xfffaffbe;
 
 std::byte pattern_at(size_t at) { return static_cast<std::byte>(kPattern >> 8 * (at % sizeof kPattern)); }
@@ -34,7 +34,7 @@ Result<void> GuardZones::begin(ClStream& stream, cl_mem arena, size_t arena_byte
 
 Result<void> GuardZones::check(const Guarded& buffer, std::span<const std::byte> arena, std::string_view launch) const {
   const auto changed = [&](size_t at) { return arena[at] != pattern_at(at); };
-  size_t least = 0, most = 0;  // bytes before the buffer and behind its end
+  size_t least = 0, most = 0;  // changed range: bytes before the buffer and after its end
   for (size_t i = 1; i <= bytes_; ++i) {
     if (changed(buffer.begin - i)) least = i;
     if (changed(buffer.begin + buffer.bytes + i - 1)) most = i;

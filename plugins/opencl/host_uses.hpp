@@ -1,4 +1,4 @@
-// Host memory that the work of one stream reads and writes.
+// Host memory that the work of one stream accesses.
 #pragma once
 #include <span>
 #include <vector>
@@ -11,7 +11,7 @@ inline bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) 
   return a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
 }
 
-// As Uses, by ranges. One thread at a time.
+// Like Uses, for ranges of host memory. One thread at a time.
 class HostUses {
  public:
   explicit HostUses(const Api& cl) : cl_(&cl) {}
@@ -29,7 +29,7 @@ class HostUses {
   static constexpr size_t kLeastKept = 16;
   const Api* cl_;
   std::vector<Use> uses_;
-  size_t most_ = kLeastKept;  // with more, those that are done are dropped
+  size_t most_ = kLeastKept;  // when there are more, completed uses are dropped
 };
 
 }  // namespace tenon::opencl

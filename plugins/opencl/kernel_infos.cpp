@@ -38,7 +38,7 @@ KernelInfo info_of(const Op& op, const Compiler& compiler) {
   return info;
 }
 
-// The value between both is neither written nor read.
+// The value between the two is neither written nor read.
 KernelInfo info_of(const Fused& fused, const Compiler& compiler) {
   KernelInfo info = info_of(*fused.op, compiler);
   const KernelInfo behind = info_of(*fused.behind, compiler);
@@ -63,7 +63,7 @@ std::vector<KernelInfo> kernel_infos(const Graph& graph, const Compiler& compile
   std::vector<const Op*> ops;
   for (const Op& op : graph.body()) ops.push_back(&op);
   const std::vector<Fused> all = compiler.options().fuse ? fuse_epilogues(ops, compiler) : std::vector<Fused>();
-  std::unordered_map<const Op*, const Fused*> fused;  // by both operators
+  std::unordered_map<const Op*, const Fused*> fused;  // by either operator
   for (const Fused& one : all) fused[one.op] = fused[one.behind] = &one;
   std::vector<KernelInfo> infos;
   for (const Op* op : ops) {

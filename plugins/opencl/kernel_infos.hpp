@@ -1,4 +1,4 @@
-// What an executable tells of its kernels.
+// Information about the kernels of an executable.
 #pragma once
 #include <vector>
 
@@ -9,9 +9,9 @@
 
 namespace tenon::opencl {
 
-// One for each kernel that a run launches, in the graph's order: snippets, compute kernels, and compute kernels with
-// the snippet behind them (fuse.hpp), under the label that a profile has. Bytes of extents that are not known are 0;
-// moves, which no operator's arithmetic is in, are not told.
+// One entry for each kernel that a run launches, in the graph's order: snippets, compute kernels, and compute kernels
+// with the snippet fused to them (fuse.hpp), under the label that profiles use. Bytes of unknown extents are 0. Moves
+// are not included, because they do no operator's arithmetic.
 std::vector<KernelInfo> kernel_infos(const Graph& graph, const Compiler& compiler);
 
 }  // namespace tenon::opencl

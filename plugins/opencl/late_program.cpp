@@ -20,7 +20,7 @@ bool has_device_elements(const Value* value) {
   return !value || (value->type().is_tensor() && raw_type_of(value->type().element()).valid() && !value->layout());
 }
 
-// Graph inputs whose values reach `value`. What only asks for extents needs none.
+// Collects the graph inputs whose values `value` depends on. Operators that only use extents need none.
 void add_sources(const Value* value, std::set<const Value*>& seen, std::set<size_t>& inputs) {
   if (!value || !seen.insert(value).second) return;
   const Op* producer = value->producer();

@@ -1,4 +1,4 @@
-// The source of a graph's kernels for a reader, with the operators beside its lines.
+// The source of a graph's kernels for human readers, with the operators beside its lines.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,9 +9,9 @@
 
 namespace tenon::opencl {
 
-// Of each operator that is a kernel, in order; a compute kernel and the snippet in it are one. Lines of snippets have
-// operator and instruction above them, those of compute kernels the operator, and the values that they read and write,
-// beside them. Kernels that can only be made when a run knows more are left out. `device`: its name.
+// One section for each kernel, in order; a compute kernel and the snippet fused to it are one. In snippets, the
+// operator and instruction are above the lines; in compute kernels, the operator and the values read and written are
+// beside them. Kernels that can only be generated when a run knows more are omitted. `device`: its name.
 Result<std::string> listing(const Region& body, const Compiler& compiler, std::string_view device);
 
 }  // namespace tenon::opencl

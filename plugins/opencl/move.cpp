@@ -11,7 +11,7 @@ struct MoveDim {
   int64_t extent, to, from;  // strides in bytes
 };
 
-// Dim 0 is the fastest. Dims of extent 1 are dropped; those that continue the one before are part of it.
+// Dim 0 is the fastest. Drops dims of extent 1 and merges dims that are contiguous.
 std::vector<MoveDim> joined_dims(const program::FlatOperand& to, const program::FlatOperand& from) {
   std::vector<MoveDim> dims;
   for (size_t d = 0; d < to.dims.size(); ++d) {

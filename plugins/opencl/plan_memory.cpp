@@ -51,7 +51,7 @@ void PlanMemory::use(BufferId root, size_t step) {
   life.last = std::max(life.last, step);
 }
 
-// With guard zones no block has memory of another, at any time.
+// With guard zones, blocks never share memory.
 size_t PlanMemory::add_block(const Block& block) {
   blocks_.push_back(block);
   const size_t bytes = block.stride * block.pieces;
@@ -65,7 +65,7 @@ size_t PlanMemory::add_scratch(size_t step, size_t bytes, size_t pieces) {
   return add_block({.step = step, .bytes = bytes, .stride = bytes + zone_, .pieces = pieces});
 }
 
-// In the arena, too, where zones are around it.
+// Puts a port into the arena, because zones are around it there.
 Result<void> PlanMemory::guard_port(BufferId root, const Type& type, const Result<Dims>& dims) {
   TENON_OK(dims.ok() ? Result<void>() : Result<void>(dims.error()));
   TENON_TRY(count, element_count(*dims));

@@ -1,5 +1,5 @@
-// PlanMemory: where the buffers of a program lie on the device. Inputs, outputs and constants have memory of their own;
-// what a run makes lies in one arena, planned by lifetimes.
+// PlanMemory: assigns device memory to the buffers of a program. Inputs, outputs and constants have memory of their
+// own; intermediate values are in one arena, planned by lifetimes.
 //
 //   memory.find_roots();  memory.add_scratch(step, bytes, chunks) ...;  memory.plan_arena_of(plan);
 //   memory.place(operand)
@@ -14,19 +14,19 @@
 
 namespace tenon::opencl {
 
-// One thread; all it is given outlives it.
+// Not thread safe; all arguments must outlive it.
 class PlanMemory {
  public:
   PlanMemory(const PlanSources& sources, const program::FlatProgram& flat);
 
   Result<void> find_roots();
-  // Memory of a step for its time: so many pieces. Their number, for scratch().
+  // Scratch memory of `pieces` pieces during a step. Returns its number, for scratch().
   size_t add_scratch(size_t step, size_t bytes, size_t pieces);
-  // Once all is added: offsets, the plan's sizes, and its guard zones where these are wanted.
+  // After everything was added: computes offsets, the plan's sizes, and its guard zones where these are requested.
   void plan_arena_of(DevicePlan& plan);
 
   MemoryPlace place(const program::FlatOperand& operand) const { return roots_.at(operand.root).place; }
-  // Bytes from the beginning of that memory.
+  // In bytes from the begin of that memory.
   int64_t offset(const program::FlatOperand& operand) const;
   size_t scratch(size_t number, size_t piece) const { return offset_of(number) + piece * blocks_[number].stride; }
 
@@ -35,9 +35,9 @@ class PlanMemory {
   struct Root {
     MemoryPlace place;
     int64_t offset = 0;    // of a constant
-    size_t block = kNone;  // of the arena
+    size_t block = kNone;  // in the arena
   };
-  // Of the arena: a root, or the scratch memory of a step.
+  // A block of the arena: a root, or the scratch memory of a step.
   struct Block {
     program::BufferId root = -1;
     size_t step = 0;

@@ -14,7 +14,7 @@
 namespace tenon::opencl {
 namespace {
 
-// What stands before the binary in a file.
+// Precedes the binary in a file.
 struct FileHead {
   char magic[16];
   uint64_t key_high, key_low, bytes, hash;
@@ -27,7 +27,7 @@ FileHead head_of(const ContentKey& key, std::span<const std::byte> binary) {
   return head;
 }
 
-// The binary in a file; empty when the file is damaged or another's.
+// The binary in a file; empty when the file is damaged or has another key.
 std::span<const std::byte> binary_in(std::span<const std::byte> file, const ContentKey& key) {
   if (file.size() <= sizeof(FileHead)) return {};
   const auto binary = file.subspan(sizeof(FileHead));
@@ -35,8 +35,8 @@ std::span<const std::byte> binary_in(std::span<const std::byte> file, const Cont
   return std::memcmp(&wanted, file.data(), sizeof wanted) == 0 ? binary : std::span<const std::byte>();
 }
 
-// No warnings, which PoCL prints: those of our sources say what a graph does, such as to compare a value with itself.
-// Sources without sub-groups are OpenCL C 1.2 for every device.
+// Suppresses warnings, which PoCL prints: those about our sources are about what a graph does, such as comparing a
+// value with itself. Sources without sub-groups are OpenCL C 1.2 for every device.
 std::string build_options(const DeviceInfo& info, const std::string& source) {
   const std::string_view later = info.sub_group_language();
   const bool by_later = !later.empty() && source.find(kSubGroupHead) != std::string::npos;
@@ -71,7 +71,7 @@ std::shared_ptr<const BuiltProgram> ProgramCache::known(const ContentKey& key) {
   return found;
 }
 
-// Two threads may both make one; the first is kept.
+// Two threads may both build one; the first one is kept.
 std::shared_ptr<const BuiltProgram> ProgramCache::keep(const ContentKey& key,
                                                        std::shared_ptr<const BuiltProgram> made) {
   const std::lock_guard lock(mutex_);
@@ -89,7 +89,7 @@ Result<std::shared_ptr<const BuiltProgram>> ProgramCache::get(const std::string&
 
 Result<std::vector<std::shared_ptr<const BuiltProgram>>> ProgramCache::get_all(std::span<const WantedProgram> wanted) {
   std::vector<std::shared_ptr<const BuiltProgram>> programs;
-  std::unordered_map<ContentKey, size_t, ContentKeyHash> missing;  // to its number in the batch
+  std::unordered_map<ContentKey, size_t, ContentKeyHash> missing;  // numbers in the batch
   std::vector<const std::string*> sources;
   std::string what;
   for (const WantedProgram& one : wanted) {
@@ -167,7 +167,7 @@ Result<Program> ProgramCache::load_binary(const ContentKey& key, const std::stri
   auto built = check(code, "clCreateProgramWithBinary");
   if (built.ok()) built = build(program, options, "a stored program");
   if (built.ok()) return program;
-  // Of a driver that has changed under its version: the new binary takes its place.
+  // The driver has changed without a new version number: the new binary replaces the old one.
   log(LogLevel::info, "device '", info_.name,
       "' refuses a stored program, which is built anew: ", built.error().message());
   return built.error();
@@ -176,7 +176,7 @@ Result<Program> ProgramCache::load_binary(const ContentKey& key, const std::stri
 void ProgramCache::store_binary(const ContentKey& key, const Program& program) const {
   size_t bytes = 0;
   cl_int code = cl_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, nullptr);
-  if (code != CL_SUCCESS || bytes == 0) return;  // a driver that gives no binaries
+  if (code != CL_SUCCESS || bytes == 0) return;  // the driver provides no binaries
   std::vector<std::byte> file(sizeof(FileHead) + bytes);
   unsigned char* data = reinterpret_cast<unsigned char*>(file.data() + sizeof(FileHead));
   code = cl_.clGetProgramInfo(program.get(), CL_PROGRAM_BINARIES, sizeof data, &data, nullptr);

@@ -1,8 +1,8 @@
-// ProgramCache: sources as built programs of one device; in the process, and as binaries in files.
+// ProgramCache: built programs of one device by their sources, in the process and as binaries in files.
 //
-// Files: one for each source, options, device and driver, in the folder opencl of FileCache::default_folder(). It holds
-// its own key and the hash of what it says: anything else is ignored with a warning. A binary that the driver refuses
-// is built anew and replaced.
+// Files: one for each combination of source, options, device and driver, in the folder opencl of
+// FileCache::default_folder(). A file has its own key and the hash of its contents; with a mismatch it is ignored with
+// a warning. A binary that the driver refuses is built anew and replaced.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -19,27 +19,27 @@ namespace tenon::opencl {
 
 struct BuiltProgram {
   std::shared_ptr<const Program> program;
-  std::string suffix;  // behind the names of its kernels, where the program holds other sources, too
+  std::string suffix;  // of its kernels' names, where the program holds other sources, too
 };
 struct WantedProgram {
   const std::string* source;
   std::string what;  // names it in errors: "kernel 'gelu'"
 };
 
-// Who keeps what a driver has compiled from one process to the next: files of ours, or the driver in its own.
+// Who keeps compiled code from one process to the next: this cache in files, or the driver in its own.
 enum class Binaries : uint8_t { files, of_driver };
-// A driver that compiles at launch is asked for no binaries: DeviceInfo::compiles_at_launch.
+// Drivers that compile at launch are not asked for binaries: DeviceInfo::compiles_at_launch.
 Binaries binaries_of(const DeviceInfo& info);
 
-// Any thread. The device outlives it and its programs.
+// Any thread. The device must outlive it and its programs.
 class ProgramCache {
  public:
   ProgramCache(const Api& cl, const DeviceInfo& info, cl_device_id id, cl_context context, FileCache files,
                Binaries binaries = Binaries::files);
 
-  // A source that the device's compiler refuses is an error with its log.
+  // When the device's compiler rejects a source, the error has its log.
   Result<std::shared_ptr<const BuiltProgram>> get(const std::string& source, std::string_view what);
-  // The same for many, in their order: those that the process does not have are built as one program (batch.hpp).
+  // The same for many, in order: those that the process does not have are built as one program (batch.hpp).
   Result<std::vector<std::shared_ptr<const BuiltProgram>>> get_all(std::span<const WantedProgram> wanted);
 
   struct Counts {

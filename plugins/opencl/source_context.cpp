@@ -47,7 +47,7 @@ constexpr std::string_view kSnippetHead = R"(#ifdef cl_khr_fp64
 }  // namespace
 
 std::string comment_text(std::string text) {
-  // It must not end the comment's line, nor go on behind it.
+  // The text must neither end the comment's line nor continue it.
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\\'; }, ' ');
   return text;
@@ -156,7 +156,7 @@ std::string SourceContext::finish(std::string_view name) {
   else
     source += str("  const long chunk = get_global_id(0) / ", items(), ";\n  const int item = get_global_id(0) % ",
                   items(), ";\n  const long lane = item * ", lanes(), ";\n");
-  // Items that wait for one another are the whole work group: no group is without a chunk.
+  // Items that wait for one another are the whole work group, and each group has a chunk.
   if (items() == 1 || form_.group > items()) source += "  if (chunk >= chunks) return;\n";
   source += str("  words += first + chunk * ", kernel_.params.size(), ";\n");
   for (size_t i = 0; i < kernel_.params.size(); ++i) source += str("  const long w", i, " = words[", i, "];\n");

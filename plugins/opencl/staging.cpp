@@ -11,7 +11,7 @@ void Downloads::add(DownloadPtr download) {
   pending_.push_back(std::move(download));
 }
 
-// In their order: a later copy into the same memory comes out on top.
+// In order, so that a later copy into the same memory prevails.
 Result<void> Downloads::finish_first(size_t count) {
   for (; count > 0; --count) {
     const DownloadPtr download = std::move(pending_.front());
@@ -29,7 +29,7 @@ Result<void> Downloads::finish_first(size_t count) {
 Result<void> Downloads::finish(const Download& last) {
   WaitList waits(cl_);
   waits.add(last.event);
-  TENON_OK(waits.wait());  // without the lock: others may ask whether theirs is done
+  TENON_OK(waits.wait());  // without the lock: other threads may ask whether their download is complete
   const std::lock_guard lock(mutex_);
   if (last.finished) return {};
   for (size_t i = 0; i < pending_.size(); ++i)

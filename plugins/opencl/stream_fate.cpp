@@ -36,7 +36,7 @@ class DownloadEvent final : public Event {
   }
   bool done() const override {
     if (status_of(fate_->device().cl(), download_->event.get()) > CL_COMPLETE) return false;
-    static_cast<void>(all_->finish(*download_));  // what is done is there; wait() tells of an error
+    static_cast<void>(all_->finish(*download_));  // completion is what counts here; wait() reports errors
     return true;
   }
 

@@ -1,4 +1,4 @@
-// How the work of a stream ends: its events, and the error after which the stream takes no more.
+// The outcome of a stream's work: its events, and the error after which the stream accepts no more work.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -11,13 +11,14 @@
 
 namespace tenon::opencl {
 
-// Why a stream takes no more work: its events hear of errors, too, and outlive it. Any thread.
+// The reason why a stream accepts no more work. Shared with its events, which also detect errors and outlive it. Any
+// thread.
 class StreamFate {
  public:
   explicit StreamFate(std::shared_ptr<ClDevice> device) : device_(std::move(device)) {}
   ClDevice& device() const { return *device_; }
   Result<void> usable() const;
-  // The first error stays. Of the device's work: the device is not trusted any more, either.
+  // Keeps the first error. `of_device`: the device's work has failed, so the device is distrusted as well.
   Result<void> ended(Error error, bool of_device);
 
  private:
@@ -26,9 +27,9 @@ class StreamFate {
   std::optional<Error> error_;
 };
 
-// Of a command. Waiting for one that has failed ends the stream.
+// The event of a command. Waiting for a failed command ends the stream.
 EventPtr work_event(std::shared_ptr<StreamFate> fate, EventObject event);
-// Of a copy to the host by way of pinned memory: the host's part of it is done by whoever waits or asks.
+// The event of a copy to the host through pinned memory. The host's part is done by the thread that waits or asks.
 EventPtr download_event(std::shared_ptr<StreamFate> fate, std::shared_ptr<Downloads> all, DownloadPtr download);
 
 }  // namespace tenon::opencl

@@ -1,5 +1,5 @@
-// Sub-groups: items of a work group that a device runs together, so that they hand one another values without local
-// memory and barriers.
+// Sub-groups: work items of a work group that a device executes together, so that they can exchange values without
+// local memory and barriers.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,24 +9,24 @@
 
 namespace tenon::opencl {
 
-// What sources may ask of them. Which items are in one, and how many, is the driver's choice, and the last one of a
-// work group may have less.
+// The features that sources may use. The driver chooses which items form a sub-group, and how many; the last sub-group
+// of a work group may have fewer.
 struct SubGroups {
   bool there = false;    // sub_group_reduce_add, sub_group_broadcast and the others of cl_khr_subgroups
   bool shuffle = false;  // sub_group_shuffle
-  int64_t size = 0;      // items that kernels ask for; 0: as many as the driver likes
+  int64_t size = 0;      // the size that kernels request; 0: any
 };
 
-// Features of described() (device_info.hpp).
+// Features that described() adds (device_info.hpp).
 inline constexpr std::string_view kSubGroups = "subgroups", kSubGroupShuffle = "subgroup-shuffle";
 SubGroups sub_groups_of(const TargetDescription& target, int64_t size);
 
-// At the head of each source that uses them: it is compiled as the version of OpenCL C that has them.
+// At the head of each source that uses sub-groups: selects the version of OpenCL C that has them.
 inline constexpr std::string_view kSubGroupHead = R"(#ifdef cl_khr_subgroups
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 #endif
 )";
-// Before a kernel of work groups of `group` items: the size, where groups are made of whole ones; else nothing.
+// Before a kernel with work groups of `group` items: requests the size, if the group consists of whole sub-groups.
 std::string sub_group_attribute(const SubGroups& sub_groups, int64_t group);
 
 }  // namespace tenon::opencl

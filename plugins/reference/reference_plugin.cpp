@@ -1,5 +1,5 @@
-// The reference target as a plugin: the whole seam with nothing new behind it, so that every test of the built-in
-// reference can be run through a loaded library.
+// The reference target as a plugin. It adds nothing, so that every test of the built-in reference can also be run
+// through the plugin interface of a loaded library.
 #include <tenon/plugin/plugin.hpp>
 #include <tenon/plugin/reference_backend.hpp>
 

@@ -1,8 +1,8 @@
-// Where a new target starts: `tenon new-plugin NAME DIR` makes a copy of this under another name. It loads, runs one
-// operator with a kernel of its own on the host's memory, and refuses all others politely. Each step below says what to
-// put there; docs/writing-a-plugin.md walks through it.
+// The starting point for a new target: `tenon new-plugin NAME DIR` makes a copy of this under another name. It loads,
+// runs one operator with a kernel of its own on the host's memory, and refuses all others. Each numbered step says what
+// to put there; docs/writing-a-plugin.md explains the steps.
 //
-// 1. The YAML beside this file holds every number of the device.
+// 1. The YAML file beside this one holds every number of the device.
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -22,8 +22,8 @@ using tenon::Refusal;
 using tenon::Result;
 using tenon::TargetDescription;
 
-// 2. What an operator runs as. A call gives the operands, then the results, dense and of any extents: the runner around
-//    it plans memory, cuts tensors into strips and calls threads. Several threads may call at once.
+// 2. The kernel of an operator. A call has the operands, then the results, dense and of any extents. The caller plans
+//    memory, divides tensors into strips and manages threads; several threads may call at once.
 Result<void> absolute(tenon::program::CallContext& call) {
   const tenon::program::BufferView &x = call.operands[0], &y = call.operands[1];
   const auto* from = reinterpret_cast<const float*>(x.base);
@@ -45,20 +45,20 @@ class TemplateKernels final : public tenon::irgen::KernelSource {
   tenon::program::KernelHandle absolute_ = tenon::program::make_kernel("absolute", absolute);
 };
 
-// One target, ready to compile for. Made when a user opens the target; used by one thread at a time.
+// One target, ready to compile for. Created when a user opens the target; used by one thread at a time.
 class TemplateBackend final : public tenon::TargetBackend {
  public:
   explicit TemplateBackend(TargetDescription description) : description_(std::move(description)) {}
 
   const TargetDescription& description() const override { return description_; }
 
-  // 3. Where tensors live. A device that works on the host's memory uses host_device(); one with memory of its own
-  //    returns a tenon::Device of its own, always the same one.
+  // 3. The device on which tensors are stored. A device that works on the host's memory uses host_device(); one with
+  //    memory of its own returns its own tenon::Device, always the same one.
   std::shared_ptr<tenon::Device> device() const override { return tenon::host_device(); }
 
-  // 4. What the target runs. Answer per operator, without looking at its neighbours: nullopt takes it, a Refusal leaves
-  //    it to the next target and shows its sentence in the placement report, so put the numbers in. Limits that the
-  //    YAML states (kernel sizes, element types ...) need no code here.
+  // 4. The operators that the target runs. Decide for each operator without looking at its neighbours: nullopt accepts
+  //    it; a Refusal leaves it to the next target, and its sentence is shown in the placement report, so it should have
+  //    the numbers. Limits in the YAML (kernel sizes, element types ...) need no code here.
   std::optional<Refusal> refuses(const Op& op) const override {
     if (!op.is("Abs")) return Refusal{tenon::str("target '", name(), "' has no kernel for operator '", op.name(), "'")};
     if (op.result()->type().element() != tenon::kF32)
@@ -68,11 +68,11 @@ class TemplateBackend final : public tenon::TargetBackend {
   }
 
   // 5. Passes. Fuse operators and choose layouts in add_tensor_sel(), order and tile in add_tensor_sched(), place
-  //    buffers in add_mem_alloc(), make code in add_code_emit(). A phase without an override leaves the graph alone.
+  //    buffers in add_mem_alloc(), generate code in add_code_emit(). A phase without an override changes nothing.
 
-  // 6. The graph, after the passes, as something that runs; and again from what was stored of it. Inputs and outputs
-  //    keep their order, names and types. A device with commands of its own has a tenon::Executable of its own instead,
-  //    as examples/vendor_plugin does. It is asked only for operators that refuses() has taken.
+  // 6. build() makes an executable of the graph after the passes, load() of what was stored of one. Inputs and outputs
+  //    keep their order, names and types. A device with commands of its own returns its own tenon::Executable instead,
+  //    as in examples/vendor_plugin. The graph has only operators that refuses() has accepted.
   Result<std::unique_ptr<tenon::Executable>> build(std::unique_ptr<tenon::Graph> graph) override {
     return tenon::make_host_executable(std::move(graph), options());
   }
@@ -90,14 +90,14 @@ class TemplateBackend final : public tenon::TargetBackend {
 
 class TemplatePlugin final : public tenon::Plugin {
  public:
-  // 7. Operators and passes of your own, when the device has some: register_extensions() calls register_ops(),
-  //    register_evaluator() and register_pass(). An evaluator makes them run everywhere, slowly, and gives tests an
-  //    oracle.
+  // 7. Operators and passes of your own, if the device has some: register_extensions() calls register_ops(),
+  //    register_evaluator() and register_pass(). With an evaluator an operator runs on every target, slowly, and tests
+  //    can compare with it.
 
-  // 8. Is the device there? nullopt: yes. Otherwise the sentence that `tenon devices` shows: "no /dev/acme0".
+  // 8. Whether the device exists. nullopt: yes. Otherwise the sentence that `tenon devices` shows: "no /dev/acme0".
   std::optional<Refusal> unavailable(const TargetDescription&) override { return std::nullopt; }
 
-  // 9. What the YAML may say. A name that nobody reads, such as a misspelt one, is an error with its line and column.
+  // 9. The keys that the YAML may have. An unknown name, such as a misspelt one, is an error with its line and column.
   Result<std::unique_ptr<tenon::TargetBackend>> create_backend(const TargetDescription& description) override {
     TENON_OK(description.allow_names("memories", {"dram", "scratch"}));
     TENON_OK(description.allow_names("engines", {"matmul", "vector"}));
@@ -108,6 +108,6 @@ class TemplatePlugin final : public tenon::Plugin {
 
 }  // namespace
 
-// 10. The one line that makes the library a plugin: class, name (the key `plugin` of the YAML), vendor, version, and
-//     the names of its targets.
+// 10. This line makes the library a plugin: class, name (the key `plugin` of the YAML), vendor, version, and the names
+//     of its targets.
 TENON_PLUGIN(TemplatePlugin, "template", "Tenon", "0.1.0", "template")

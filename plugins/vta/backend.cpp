@@ -42,7 +42,7 @@ class Backend final : public TargetBackend {
     return std::nullopt;
   }
 
-  // Models with scales of their own, too.
+  // Also supports models that have scales of their own.
   Result<void> add_prepare(PassManager& passes) override { return passes.add("legalise-quantised"); }
 
   Result<void> add_tensor_sel(PassManager& passes) override { return add_all(passes, kTensorSel, context_); }

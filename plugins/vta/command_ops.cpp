@@ -16,7 +16,7 @@ constexpr std::pair<Memory, std::string_view> kMemoryTexts[] = {
 
 int64_t at(const Integers& list, size_t i, int64_t fallback) { return i < list.size() ? list[i] : fallback; }
 
-// Where height and width stand in a tensor's dims; SIZE_MAX: nowhere.
+// The indices of height and width in a tensor's dims; SIZE_MAX: none.
 struct Spatial {
   size_t h = SIZE_MAX, w = SIZE_MAX;
   explicit Spatial(size_t rank) {
@@ -47,7 +47,7 @@ Part image_part(const Attributes& load, const Dims& tensor, const Hardware& hard
   return part;
 }
 
-// A matrix of elements, of which part of the rows and columns is taken.
+// Part of the rows and columns of a matrix of elements.
 Part weight_part(const Attributes& load, const Dims& tensor) {
   const Integers& begin = integers_of(load, names().begin);
   const Integers& extent = integers_of(load, names().extent);
@@ -150,7 +150,7 @@ class OpWriter {
   void add(const Gemm& gemm) {
     Value *acc = value(gemm.acc), *x = value(gemm.x), *w = value(gemm.w);
     Attributes attributes{{names().form, gemm.one_weight ? "uniform" : gemm.diagonal ? "diagonal" : "dense"}};
-    // Padding is in x.
+    // Padding is an attribute of x.
     attributes.set(names().kernel, Integers{gemm.rows.kernel, gemm.cols.kernel});
     if (gemm.rows.stride != 1 || gemm.cols.stride != 1)
       attributes.set(names().strides, Integers{gemm.rows.stride, gemm.cols.stride});
@@ -192,7 +192,7 @@ class OpWriter {
     value(narrow.acc) = create(NarrowOp::name(), {acc}, Type(kI8, acc->type().shape()), std::move(attributes));
   }
 
-  // What was not requantised has 8 bits anyway.
+  // A value that was not requantised has 8 bits already.
   void add(const Store& store) {
     Value* from = value(store.from);
     if (from->type().element() != kI8) from = create(NarrowOp::name(), {from}, Type(kI8, from->type().shape()), {});
@@ -206,7 +206,7 @@ class OpWriter {
   const Dims output_;
   const Hardware& hardware_;
   Value* y_ = nullptr;
-  std::vector<Value*> values_;  // by register: the last one there
+  std::vector<Value*> values_;  // current value of each register
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace tenon::vta {
 namespace {
 
-// Output rows or columns whose tap k is an input.
+// The output rows or columns for which tap k reads an existing input.
 Range outputs_of_tap(const WindowAxis& axis, int64_t k, int64_t outputs, int64_t inputs) {
   const int64_t shift = axis.pad - k * axis.dilation;
   const int64_t last = inputs - 1 + shift;  // times the stride
@@ -14,7 +14,7 @@ Range outputs_of_tap(const WindowAxis& axis, int64_t k, int64_t outputs, int64_t
   return {shift <= 0 ? 0 : ceil_div(shift, axis.stride), std::min(outputs, end)};
 }
 
-// A step of the ALU for each element.
+// One ALU step for each element.
 Steps each_element(const TileShape& shape) {
   return {.iter_out = 1, .iter_in = u32(shape.elements()), .dst_factor_in = 1, .src_factor_in = 1};
 }
@@ -29,7 +29,7 @@ Instruction alu(AluOp op, const Steps& steps, std::optional<int64_t> immediate =
   return instruction;
 }
 
-// Micro-ops over blocks, and over taps or places; the other of the two are the instruction's loops.
+// Micro-ops over blocks, and over taps or positions; the instruction's loops are over the other of the two.
 class Products {
  public:
   Products(const Gemm& gemm, const Held& acc, const Held& x, const Held& w, std::vector<MicroOp>& ops)
@@ -85,7 +85,7 @@ codegen::ConstantPool& no_constants() {
 
 }  // namespace
 
-// Micro-ops are in UOP, not in a pool: emitters ask for no constants.
+// Micro-ops are in UOP, not in a constant pool: emitters request no constants.
 CommandWriter::CommandWriter(const Hardware& hardware, size_t operands)
     : EmitContext(no_constants()), hardware_(hardware), operands_(operands), pages_(hardware_) {}
 
@@ -117,7 +117,7 @@ void CommandWriter::define(Register r, const Held& held) {
   held_[r] = held;
 }
 
-// Slots of INP, WGT and ACC in turn; 0 to 2: what is resident. The output in DRAM is the fourth.
+// Resources: resident tiles of INP, WGT and ACC are 0 to 2; the output in DRAM is 3; then their slots, alternating.
 Resource CommandWriter::resource(const Held& held) {
   const Resource memory = held.memory == Memory::inp ? 0 : held.memory == Memory::wgt ? 1 : 2;
   return static_cast<Resource>(held.slot + 1) * 4 + memory;
@@ -152,7 +152,7 @@ Result<void> CommandWriter::add(const Store& store) {
 
 // ---- Steps ----
 
-// How many elements the page there will be is known at the end: finish() fills them in.
+// The size of the current page is known only at the end: finish() fills it in.
 Result<void> CommandWriter::steps(Instruction instruction, std::span<const MicroOp> ops, const MicroOpRanges& placed) {
   MicroOpRange range;
   if (placed.empty()) {
@@ -222,7 +222,7 @@ Result<void> CommandWriter::add(const Narrow& narrow) {
   return steps(alu(AluOp::min, all, narrow.max), std::span(&op, 1), narrow.uops);
 }
 
-// For each tap: acc = max(acc, this input of each window that has it).
+// For each tap: acc = max(acc, the tap's input), for each window that has one.
 Result<void> CommandWriter::add(const Max& max) {
   TENON_TRY(acc, held(max.acc));
   TENON_TRY(x, held(max.x));

@@ -1,12 +1,12 @@
-// CommandWriter: commands as instructions and micro-ops; the context of the jitter table's emitters.
+// CommandWriter: encodes commands as instructions and micro-ops; the context of the jitter table's emitters.
 //
 //   CommandWriter writer(hardware, 3);
 //   for (const Command& command : commands) TENON_OK(writer.write(command));
 //   TENON_OK(writer.end());
 //   Stream stream = writer.take_stream();
 //
-// Each command is a task of its unit that reads and writes slots; tokens follow from that (stream.hpp). Micro-ops of a
-// command that has no place for them yet are placed, and their page is loaded before it.
+// Each command is a task of its unit that reads and writes slots, from which tokens follow (stream.hpp). Micro-ops of a
+// command that are not placed yet are placed, and their page is loaded before the command.
 #pragma once
 #include <vector>
 
@@ -21,7 +21,7 @@ namespace tenon::vta {
 
 inline constexpr std::string_view kCommandKind = "vta";
 
-// What a register holds.
+// The contents of a register.
 struct Held {
   Memory memory = Memory::inp;
   int64_t slot = kResident, at = 0;
@@ -30,32 +30,31 @@ struct Held {
 
 class CommandWriter final : public codegen::EmitContext {
  public:
-  // Segments: operands of the kernel, its output behind them. Micro-ops that the writer places are in the one behind
-  // that.
+  // Segments: the operands of the kernel, then its output, then the micro-ops that the writer places.
   CommandWriter(const Hardware& hardware, size_t operands);
 
   std::string_view kind() const override { return kCommandKind; }
-  // An operator begins: what was said of the last one's micro-ops is forgotten.
+  // Begins an operator and resets the information about the previous one's micro-ops.
   void mark(std::string_view label, std::string_view instruction) override;
   const Hardware& hardware() const { return hardware_; }
 
   Result<void> write(const Command& command);
-  // The end: FINISH behind the last store, tokens for all tasks.
+  // Ends the stream: FINISH after the last store, tokens for all tasks.
   Result<void> end();
-  // What end() left.
+  // The stream after end().
   Stream take_stream() { return std::move(stream_); }
 
-  // UOP as the micro-ops of commands that have their places need it.
+  // Loads UOP as required by commands whose micro-ops are placed.
   void load_micro_ops(Segment segment, const Part& part, int64_t at);
   Segment output() const { return static_cast<Segment>(operands_); }
 
-  // Of segments, for emitters, which see neither shapes nor 8-bit elements in registers.
+  // Types of segments, for emitters, which see neither shapes nor 8-bit elements in registers.
   void set_tensors(std::vector<TensorType> tensors);
   const Dims& tensor(Segment segment) const { return dims_[segment]; }
   ElementType element(Segment segment) const { return elements_[segment]; }
   Result<const Held*> held(Register r) const;
 
-  // Of the operator since mark(): where its micro-ops are, and the page that it is the first to need, if any.
+  // For the operator since mark(): the places of its micro-ops, and the page that it is the first to need, if any.
   const MicroOpRanges& micro_op_ranges() const { return ranges_; }
   std::optional<size_t> page_needed() const { return page_needed_; }
   const MicroOpPages& pages() const { return pages_; }
@@ -83,10 +82,10 @@ class CommandWriter final : public codegen::EmitContext {
   std::vector<std::pair<size_t, size_t>> page_loads_;  // entry, page
   std::optional<size_t> resident_page_, page_needed_;
   MicroOpRanges ranges_;
-  std::vector<MicroOp> ops_;  // of the command that is written
+  std::vector<MicroOp> ops_;  // of the current command
 };
 
-// The stream of commands that have no places yet.
+// The stream of commands whose micro-ops are not placed yet.
 Result<Stream> stream_of(std::vector<Command> commands, size_t operands, const Hardware& hardware);
 
 }  // namespace tenon::vta

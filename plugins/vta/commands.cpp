@@ -8,13 +8,13 @@
 namespace tenon::vta {
 namespace {
 
-// y rows of x elements, each x_stride behind the one before.
+// y rows of x elements, at distances of `stride`.
 struct Rows {
   int64_t y = 1, x = 1, stride = 1;
   bool fit() const { return std::max({y, x, stride}) <= kMostTransfer; }
 };
 
-// All blocks of the part in one transfer, where that can be said.
+// All blocks of the part in one transfer, where possible.
 std::optional<Rows> rows_of_all(const Part& part) {
   const auto& [batches, blocks, height, width] = part.tensor;
   const auto& [count_batches, count_blocks, rows, cols] = part.count;
@@ -59,7 +59,7 @@ std::vector<Transfer> transfers_of(const Part& part, Memory memory, int64_t sram
 }
 
 Result<void> place_tiles(std::vector<PlacedTile>& tiles, const Hardware& hardware) {
-  // By memory and slot; what is resident is in slots of its own, before the others.
+  // By memory and slot; resident tiles have slots of their own, before the others.
   std::map<std::pair<Memory, int64_t>, int64_t> sizes;
   int64_t resident = -static_cast<int64_t>(tiles.size());
   for (PlacedTile& tile : tiles) {
@@ -84,7 +84,7 @@ Result<void> place_tiles(std::vector<Command>& commands, const Hardware& hardwar
   std::vector<PlacedTile> tiles;
   for (Command& command : commands) {
     if (auto* load = std::get_if<Load>(&command)) {
-      // An 8-bit value in ACC takes an accumulator.
+      // An 8-bit value is widened in ACC, where it takes an accumulator.
       const Memory memory = load->memory == Memory::acc8 ? Memory::acc : load->memory;
       tiles.push_back({memory, load->slot, load->part.shape().elements(), &load->at});
     }

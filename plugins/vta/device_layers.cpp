@@ -11,13 +11,14 @@ namespace {
 
 constexpr int64_t kMostScale = 6;  // 2^6 is the largest power of two in a weight
 
-// A term that adds the operand as it is, times 2^scale.
+// A term that adds the operand times 2^scale.
 Term unit_term(size_t operand, const Image& image, int64_t scale, DeviceOp& made) {
   made.weights.push_back({.w = {}, .scale = int64_t{1} << scale});
   return {.operand = operand, .input = image, .rows = {}, .cols = {}, .diagonal = true, .one_weight = true};
 }
 
-// clip and shift; the rounding goes where it fits: an immediate operand, or a vector, which a bias is anyway.
+// Clip and shift. The rounding term becomes an immediate operand where it fits, otherwise a vector; with a bias it is
+// part of that vector anyway.
 void add_epilogue(const Op& op, Layer& layer, DeviceOp& made) {
   const fused::Epilogue epilogue = fused::Epilogue::of(op);
   layer.shift = epilogue.shift, layer.clip_min = epilogue.clip_min, layer.clip_max = epilogue.clip_max;
@@ -26,7 +27,7 @@ void add_epilogue(const Op& op, Layer& layer, DeviceOp& made) {
   if (!layer.bias) layer.rounding = made.rounding;
 }
 
-// acc = the residual << shift: as far as a weight can say it, the rest behind the term.
+// acc = the residual << shift: by the weight as far as possible, and by a left shift after the term for the rest.
 void add_residual(size_t operand, const Image& image, int64_t shift, Layer& layer, DeviceOp& made) {
   const int64_t scale = std::min(shift, kMostScale);
   Term term = unit_term(operand, image, scale, made);
@@ -47,7 +48,7 @@ Result<void> add_weights(const Tensor& w, int64_t group, Term& term, const Layer
                               kMostTransfer));
 }
 
-// What QConv and QDense have in common. `w`: [O, C / group, kernel ...].
+// Common to QConv and QDense. `w`: [O, C / group, kernel ...].
 Result<DeviceOp> product(const Op& op, const Dims& kernel, const Hardware& hardware) {
   DeviceOp made;
   TENON_TRY(w, constant_operand(op, 1, "w", hardware));
@@ -85,7 +86,7 @@ Result<DeviceOp> convolution(const Op& op, const Hardware& hardware) {
 }
 Result<DeviceOp> dense(const Op& op, const Hardware& hardware) { return product(op, {}, hardware); }
 
-// The term of the larger shift first; what weights cannot say is shifted behind each.
+// The term of the larger shift comes first; shifts that weights cannot express are applied after each term.
 Result<DeviceOp> addition(const Op& op, const Hardware& hardware) {
   DeviceOp made;
   TENON_TRY(output, image_of_value(op.result(), "y", hardware));
@@ -139,7 +140,7 @@ Result<DeviceOp> max_pool(const Op& op, const Hardware& hardware) {
   return made;
 }
 
-// The same channels for the same batches, one pixel each.
+// Allowed if batches and channels are the same, with one pixel each.
 Result<DeviceOp> view(const Op& op, const Hardware& hardware) {
   TENON_TRY(from, dims_of(op.operand(0), "the operand", hardware));
   TENON_TRY(to, dims_of(op.result(), "the result", hardware));

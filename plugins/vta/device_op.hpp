@@ -1,4 +1,4 @@
-// DeviceOp: one operator of a graph as this plugin runs it, or the reason why it does not.
+// DeviceOp: how this plugin runs an operator of a graph, or the reason why it does not.
 //
 //   fused.QConv, fused.QDense       a dense or diagonal term; the residual is a diagonal one before it
 //   fused.QAdd                      two diagonal terms
@@ -17,9 +17,9 @@
 
 namespace tenon::vta {
 
-struct DeviceView {};  // the result is where the operand is
+struct DeviceView {};  // the result shares the operand's memory
 
-// What the weights of a term are made of: constants of the graph, not yet in blocks.
+// The source of a term's weights: constants of the graph, not yet in blocks.
 struct TermWeights {
   Tensor w;           // i8[O, C / group, kernel ...]; none: `scale` times the operand
   int64_t group = 1;  // of channels
@@ -27,19 +27,19 @@ struct TermWeights {
 };
 
 struct DeviceOp {
-  std::string op, label;         // of the operator
+  std::string op, label;         // of the model's operator
   std::vector<Value*> operands;  // activations, by Term::operand
   Value* result = nullptr;
   std::variant<Layer, PoolLayer, DeviceView> work;
   std::vector<TermWeights> weights;  // of each term of a Layer
   Tensor bias;                       // i32[O], or none
-  int64_t rounding = 0;              // added before the shift, whether Layer has it or a bias
+  int64_t rounding = 0;              // added before the shift; included in Layer or in the bias
 };
 
-// Code::unsupported is a refusal: a sentence with the numbers on both sides. Reads no neighbours, only constants.
+// Code::unsupported is a refusal: a sentence with both numbers. Inspects only the operator and its constants.
 Result<DeviceOp> device_op(const Op& op, const Hardware& hardware);
 
-// Whether buffers hold a tile of it, of the smallest kind.
+// Checks that the buffers hold at least a smallest tile of it.
 Result<void> check_tiling(const DeviceOp& op, const Hardware& hardware);
 
 }  // namespace tenon::vta

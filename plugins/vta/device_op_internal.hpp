@@ -1,4 +1,4 @@
-// What device ops of one operator each are made of: device_operands.cpp checks, device_layers.cpp builds.
+// The parts of device_op(): device_operands.cpp checks operands, device_layers.cpp builds layers.
 #pragma once
 #include <string_view>
 
@@ -12,14 +12,14 @@ inline constexpr int64_t kMostImmediate = 32767;  // 16 bits, signed
 
 Error refuse(const Hardware& hardware, std::string reason);
 
-// An i8 tensor of known extents.
+// The extents of an i8 tensor; an error if they are not known.
 Result<Dims> dims_of(const Value* value, std::string_view what, const Hardware& hardware);
-// The same, in blocks that transfers reach and one buffer of the driver holds.
+// The same in blocks; an error if transfers cannot address them, or one buffer of the driver cannot hold them.
 Result<Image> image_of_value(const Value* value, std::string_view what, const Hardware& hardware);
 Result<void> check_bytes(int64_t bytes, std::string_view what, const Hardware& hardware);
 Result<Tensor> constant_operand(const Op& op, size_t i, std::string_view what, const Hardware& hardware);
 
-// A window's axes, of one or two spatial extents; a missing first one is 1 wide.
+// The axes of a window with one or two spatial extents; a missing first one has extent 1.
 struct Axes {
   WindowAxis rows, cols;
 };

@@ -10,7 +10,7 @@ uint64_t pages(uint64_t bytes) { return (bytes + Dram::kPageBytes - 1) / Dram::k
 
 }  // namespace
 
-// The first gap that holds the buffer and a page behind it. 0 is no address.
+// The first gap that holds the buffer and a page after it. 0 is not a valid address.
 uint64_t Dram::free_address(uint64_t bytes) const {
   uint64_t at = kPageBytes;
   for (const auto& [begin, buffer] : buffers_) {

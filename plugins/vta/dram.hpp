@@ -1,7 +1,7 @@
-// Dram: the memory outside of the accelerator, as buffers with physical addresses of 32 bits.
+// Dram: the memory outside the accelerator, as buffers with 32-bit physical addresses.
 //
-// Each buffer begins at a page of its own and a page of nothing lies behind it, so an access that leaves a buffer is
-// found and said, whatever lies next.
+// Each buffer begins at a page boundary and is followed by an unused page, so an access that leaves a buffer is
+// detected and reported, whatever the next buffer is.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -19,13 +19,13 @@ class Dram {
 
   explicit Dram(uint64_t capacity_bytes) : capacity_(capacity_bytes) {}
 
-  // Zeros. Where the host reads and writes it, until free().
+  // Allocates zeros. The host accesses them at the returned address, until free().
   Result<std::byte*> allocate(uint64_t bytes);
-  // An address that allocate() did not give is an error.
+  // An error for addresses that allocate() did not return.
   Result<void> free(const std::byte* buffer);
-  // Of any byte of a buffer.
+  // The physical address of any byte of a buffer.
   Result<uint32_t> physical_address(const std::byte* byte) const;
-  // The bytes at a physical address; all of them lie in one buffer.
+  // The bytes at a physical address, which must be in one buffer.
   Result<std::span<std::byte>> at(uint64_t address, uint64_t bytes);
 
   uint64_t used_bytes() const { return used_; }

@@ -49,7 +49,7 @@ class EmbeddedDriver final : public Driver {
   std::optional<RunResult> last_;
 };
 
-// A relative path counts from the folder of the target file; a name without a folder is the system's to find.
+// A relative path is relative to the target file's folder; a name without a folder is left to the system's search.
 std::string beside_target(const TargetDescription& target) {
   const std::filesystem::path path(target.driver);
   if (path.is_absolute() || !path.has_parent_path()) return target.driver;

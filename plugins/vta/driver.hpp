@@ -1,10 +1,10 @@
-// Driver: what runs a stream. A library with the C interface of VTA's own drivers (revision d4a15f6), or the simulator
+// Driver: runs streams. Either a library with the C interface of VTA's own drivers (revision d4a15f6), or the simulator
 // in this plugin.
 //
 //   TENON_TRY(driver, open_driver(target, hardware));  // TENON_VTA_DRIVER, else `driver:` of the target, else embedded
 //   TENON_TRY(memory, DriverMemory::allocate(driver, bytes));
 //
-// Calls into one driver are not concurrent: callers hold its lock.
+// Calls into one driver must not be concurrent: callers hold its lock.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -24,17 +24,17 @@ class Driver {
  public:
   virtual ~Driver() = default;
   virtual std::string name() const = 0;  // "embedded simulator", or the library's path
-  // Memory that the accelerator reaches. Not cached by the processor; contents undefined.
+  // Memory that the accelerator can access. Not cached by the processor; contents undefined.
   virtual Result<void*> allocate(size_t bytes) = 0;
   virtual void free(void* memory) = 0;
   virtual Result<uint32_t> physical_address(void* memory) = 0;
-  // All bytes lie in one buffer. The accelerator sees what was copied, and the host what the accelerator has written.
+  // All bytes must be in one buffer. These copies keep memory coherent between host and accelerator.
   virtual Result<void> copy_from_host(void* to, const void* from, size_t bytes) = 0;
   virtual Result<void> copy_to_host(void* to, const void* from, size_t bytes) = 0;
   // Runs `count` instructions at a physical address. An error when they fail or take more than `wait_cycles`; the
-  // driver is as good as before then, what the buffers hold is not known.
+  // driver stays usable, but the contents of buffers are undefined.
   virtual Result<void> run(uint32_t address, uint32_t count, uint32_t wait_cycles) = 0;
-  // Of the last run; none where the driver does not tell.
+  // The result of the last run; none where the driver does not provide it.
   virtual std::optional<RunResult> last_run() const { return std::nullopt; }
 
   std::mutex& lock() { return lock_; }
@@ -43,16 +43,16 @@ class Driver {
   std::mutex lock_;
 };
 
-// Results of runs keep their spans when `trace` is set.
+// With `trace`, results of runs include their spans.
 std::shared_ptr<Driver> make_embedded_driver(const Hardware& hardware, bool trace = false);
-// An error names the library, and what is missing in it. Libraries that everybody may write to are refused.
+// An error names the library, and what it lacks. Libraries that anybody may write to are refused.
 Result<std::shared_ptr<Driver>> open_library_driver(const std::string& path);
-// `driver:` of the target: "embedded", nothing, a library that the system finds, or its path, relative to the target
+// `driver:` of the target: "embedded", empty, a library name for the system's search, or a path, relative to the target
 // file. `trace` is for the simulator.
 Result<std::shared_ptr<Driver>> open_driver(const TargetDescription& target, const Hardware& hardware,
                                             bool trace = false);
 
-// A buffer of a driver, until it is destroyed.
+// Owns a buffer of a driver.
 class DriverMemory {
  public:
   static Result<DriverMemory> allocate(std::shared_ptr<Driver> driver, size_t bytes);
@@ -66,7 +66,7 @@ class DriverMemory {
 
   uint32_t address() const { return address_; }
   size_t bytes() const { return bytes_; }
-  // Inside of the buffer: checked.
+  // Bounds are checked.
   Result<void> write(size_t offset, std::span<const std::byte> from);
   Result<void> read(size_t offset, std::span<std::byte> to) const;
 

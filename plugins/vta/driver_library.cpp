@@ -1,5 +1,5 @@
-// The simulator behind the C interface of VTA's drivers: a library for whatever drives a VTA. The machine is that of
-// the target file named by TENON_VTA_TARGET, which must be there.
+// The simulator behind the C interface of VTA's drivers, as a library for any user of that interface. The machine is
+// that of the target file named by TENON_VTA_TARGET, which must be set.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,7 +27,7 @@ tenon::Result<std::shared_ptr<Driver>> make() {
   return tenon::vta::make_embedded_driver(hardware);
 }
 
-// Null when there is none, which has been said.
+// Null when there is none; the reason has been printed.
 Driver* driver() {
   static const std::shared_ptr<Driver> made = [] {
     auto driver = make();

@@ -1,6 +1,5 @@
-// A driver that is somebody else's library. What is asked of it is what all known drivers give: physical addresses of
-// whole buffers, once each; every copy inside of one buffer, followed or preceded by its cache's flush; nothing thrown
-// further.
+// A driver in an external library. It uses only what all known drivers provide: physical addresses of whole buffers,
+// requested once each; copies within one buffer, with the cache flush before or after; exceptions are caught.
 #include <dlfcn.h>
 #include <sys/stat.h>
 
@@ -19,10 +18,11 @@
 namespace tenon::vta {
 namespace {
 
-// Some drivers count in signed numbers; at 100 MHz this is 21 seconds for one operator.
+// Some drivers use signed counters; at 100 MHz this is 21 seconds for one operator.
 constexpr uint32_t kMostWaitCycles = INT32_MAX;
 
-// Everybody could put code there. In a folder with the sticky bit (/tmp) a file is its owner's all the same.
+// Refuses libraries that anybody could replace. In a folder with the sticky bit (/tmp), only its owner can replace a
+// file.
 Result<void> check_not_writable(const std::string& path, std::string_view what, mode_t harmless) {
   struct stat status {};
   if (stat(path.c_str(), &status) != 0) return error(Code::not_found, what, " ", quote(path), ": ", strerror(errno));
@@ -30,7 +30,7 @@ Result<void> check_not_writable(const std::string& path, std::string_view what, 
   return error(Code::invalid_argument, what, " ", quote(path), " can be written by everybody; chmod o-w it");
 }
 
-// Names without a folder are the system's to find.
+// Names without a folder are left to the system's search.
 Result<void> check_file(const std::string& path) {
   if (path.find('/') == std::string::npos) return {};
   TENON_OK(check_not_writable(path, "the library", 0));
@@ -44,7 +44,7 @@ class LoadedDriver final : public Driver {
     TENON_OK(check_file(path), "driver library ", quote(path));
     auto driver = std::make_shared<LoadedDriver>();
     driver->path_ = path;
-    // Local: two drivers have the same names.
+    // RTLD_LOCAL, because two drivers have the same names.
     driver->library_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!driver->library_) return error(Code::not_found, "driver library ", quote(path), ": ", dlerror());
     TENON_OK(driver->find_all(), "driver library ", quote(path));
@@ -53,7 +53,7 @@ class LoadedDriver final : public Driver {
     driver->device_ = device;
     return std::shared_ptr<Driver>(std::move(driver));
   }
-  // The library stays loaded: drivers are known to leave threads behind.
+  // The library stays loaded, because some drivers leave threads behind.
   ~LoadedDriver() override {
     if (device_) drop("VTADeviceFree", [&] { device_free_(device_); });
   }
@@ -107,7 +107,7 @@ class LoadedDriver final : public Driver {
     uint32_t address = 0;
   };
 
-  // Drivers written in C++ throw.
+  // Drivers written in C++ may throw.
   template <class Function>
   auto call(const char* name, const Function& function) const -> Result<decltype(function())> {
     try {
@@ -123,14 +123,14 @@ class LoadedDriver final : public Driver {
       return error(Code::internal, name, " of driver ", quote(path_), " threw");
     }
   }
-  // What gives something back has nobody to tell.
+  // Errors of functions that release something cannot be reported.
   template <class Function>
   void drop(const char* name, const Function& function) const {
     const auto done = call(name, function);
     if (!done.ok()) log(LogLevel::warning, done.error().message());
   }
 
-  // Simulators know the physical address of a buffer, not of what lies inside.
+  // Simulators know the physical addresses of buffers only, not of locations inside.
   Result<void> add_buffer(const std::byte* memory, size_t bytes) {
     TENON_TRY(address, call("VTAMemGetPhyAddr", [&] { return mem_address_(const_cast<std::byte*>(memory)); }));
     if (address + uint64_t{bytes} > uint64_t{1} << 32)
@@ -140,7 +140,7 @@ class LoadedDriver final : public Driver {
     return {};
   }
 
-  // The physical address of bytes that lie in one buffer.
+  // The physical address of bytes within one buffer.
   Result<uint32_t> place_of(const void* memory, size_t bytes) const {
     const auto* const at = static_cast<const std::byte*>(memory);
     const auto next = buffers_.upper_bound(at);
@@ -176,7 +176,7 @@ class LoadedDriver final : public Driver {
   std::string path_;
   void* library_ = nullptr;
   void* device_ = nullptr;
-  std::map<const std::byte*, Buffer> buffers_;  // by their first byte
+  std::map<const std::byte*, Buffer> buffers_;  // by first byte
   decltype(VTADeviceAlloc)* device_alloc_ = nullptr;
   decltype(VTADeviceFree)* device_free_ = nullptr;
   decltype(VTADeviceRun)* run_ = nullptr;

@@ -22,7 +22,7 @@ Result<CommandWriter*> writer_of(EmitContext& context) {
 
 Register register_of(const EmitValue& value) { return static_cast<Register>(value.at.number); }
 
-// An emitter is the command that it reads from attributes and registers; the writer has the encoding.
+// An emitter reads a command from attributes and registers; the writer encodes it.
 class CommandEmitter : public codegen::Emitter {
  public:
   Result<void> emit_code(EmitContext& context, const Emission& e) const final {
@@ -151,7 +151,7 @@ codegen::JitterTable make_table() {
   return table;
 }
 
-// Registers and tensors of a body's values.
+// Assigns registers and tensors to the values of a body.
 class Values {
  public:
   explicit Values(const Kernel& kernel) {
@@ -159,7 +159,7 @@ class Values {
       at_[kernel.body().input(i)] = {codegen::RegisterFile::general, static_cast<int>(i)};
     output_ = {codegen::RegisterFile::general, static_cast<int>(kernel.body().input_count())};
   }
-  // Of the operands, then of the result; valid until the next operator.
+  // For the operands, and for the result; valid until the next operator.
   Result<std::pair<std::span<const EmitValue>, std::span<const EmitValue>>> of(const Op& op) {
     values_.clear();
     for (size_t i = 0; i < op.operand_count(); ++i) {
@@ -196,7 +196,7 @@ const codegen::JitterTable& jitter_table() {
 
 namespace {
 
-// The row of an operator with these values.
+// The row for an operator with these values.
 Result<const codegen::JitterRow*> row_of(const Op& op, std::span<const EmitValue> in, std::span<const EmitValue> out,
                                          const TargetDescription& target) {
   std::array<ElementType, 4> types;
@@ -209,7 +209,7 @@ Result<const codegen::JitterRow*> row_of(const Op& op, std::span<const EmitValue
   return error(Code::unsupported, op.describe(), " has no instructions on target '", target.name, "'");
 }
 
-// Loads read DRAM, stores write the output; everything else is between registers.
+// Loads read DRAM, stores write the output; all other operators work on registers.
 Result<void> check_places(const Op& op, std::span<const EmitValue> in) {
   for (size_t i = 0; i < in.size(); ++i) {
     const bool dram = op.is(dma::Load::name()) || op.is(FinishOp::name()) || (op.is(dma::Store::name()) && i == 1);

@@ -9,7 +9,7 @@
 namespace tenon::vta {
 namespace {
 
-// Operators of one run, one after another.
+// Collects the trace of one run's operators, in sequence.
 class Trace {
  public:
   void add(const RunResult& result, const std::vector<StreamEntry>& entries) {
@@ -113,7 +113,7 @@ class VtaExecutable final : public HostExecutable {
         " bytes of activations in DRAM, on driver ", quote(driver_->name()));
   }
 
-  // Tensors for the outputs: those that are given, where they fit.
+  // The tensors for the outputs: the given ones, where they fit.
   Result<std::vector<Tensor*>> places_of(std::span<Datum* const> outputs) const {
     std::vector<Tensor*> places;
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -128,7 +128,7 @@ class VtaExecutable final : public HostExecutable {
     return places;
   }
 
-  // Microseconds on the device, by its clock; 0 where the driver does not count.
+  // Microseconds on the device, by its clock; 0 where the driver does not count cycles.
   void add_profile(const StepReport& step, std::vector<OpProfile>& profile) const {
     OpProfile entry{.op = step.op, .label = step.label};
     if (step.counters)

@@ -1,5 +1,5 @@
-// Executables of VTA targets: inputs are packed and copied in, each operator runs on the driver, outputs are copied
-// out.
+// Executables of VTA targets: inputs are packed and copied to the device, each operator runs on the driver, and outputs
+// are copied back.
 #pragma once
 #include <memory>
 
@@ -11,10 +11,10 @@
 namespace tenon::vta {
 
 struct ExecutableOptions {
-  std::string trace_file;  // Chrome trace of the last run; empty: none. Wants a driver that keeps spans.
+  std::string trace_file;  // Chrome trace of the last run; empty: none. Requires a driver that records spans.
 };
 
-// Of a graph of streams, as the passes leave it. Stored as that graph: loading decides nothing again.
+// From a graph of streams, as the passes leave it. It is serialised as that graph, so loading repeats no decision.
 Result<std::unique_ptr<Executable>> make_executable(std::unique_ptr<Graph> graph, const Hardware& hardware,
                                                     std::shared_ptr<Driver> driver, const ExecutableOptions& options);
 

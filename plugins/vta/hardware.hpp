@@ -1,4 +1,4 @@
-// Hardware: the sizes and speeds of one VTA, from its target file. Nothing of this is a constant of the plugin.
+// Hardware: the sizes and speeds of one VTA, from its target file. None of them is a constant of the plugin.
 //
 //   memories  dram inp wgt acc out uop    bytes, and bytes of one element where stated
 //   options   hardware: "0.0.2", inp_width, wgt_width, acc_width (bits), batch, block, queue_depth;
@@ -32,13 +32,13 @@ struct Hardware {
 
   uint64_t clock_hz = 0;
   uint64_t dram_bytes = 0;
-  double dram_bytes_per_cycle = 0;  // of all units together
+  double dram_bytes_per_cycle = 0;  // shared by all units
   int64_t dram_latency_cycles = 0;  // of each transfer
   int64_t gemm_step_cycles = 1;     // of one micro-op
   int64_t alu_step_cycles = 1;
-  int64_t queue_depth = 0;  // instructions waiting for one unit
+  int64_t queue_depth = 0;  // of the instruction queue of a unit
 
-  // Code::invalid_argument for sizes that are no powers of two, do not agree, or whose addresses do not fit
+  // Code::invalid_argument for sizes that are not powers of two, contradict one another, or whose addresses do not fit
   // instructions and micro-ops, with the sum of the bits.
   static Result<Hardware> of(const TargetDescription& target);
 
@@ -47,8 +47,8 @@ struct Hardware {
   int64_t lanes() const { return batch * block; }  // values of an element of INP, ACC and OUT
   // Bytes of an element in DRAM.
   int64_t element_bytes(Memory memory) const;
-  // What instructions depend on: "0.0.2, batch 1, block 16, UOP 8192, WGT 1024, INP 2048, ACC 2048". Streams of one
-  // machine run on all with the same, whatever their speeds.
+  // The properties that instructions depend on: "0.0.2, batch 1, block 16, UOP 8192, WGT 1024, INP 2048, ACC 2048".
+  // Machines with equal fingerprints run the same streams, whatever their speeds.
   std::string fingerprint() const;
 };
 

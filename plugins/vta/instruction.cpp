@@ -8,8 +8,8 @@ namespace {
 
 constexpr int kHalfBits = 64, kMicroOpBits = 32;
 
-// ---- Where fields lie ----
-// `field(name, bits, value)` for each field, in the order of the encoding. One list for encoding, decoding and the
+// ---- Field layout ----
+// `field(name, bits, value)` for each field, in the order of the encoding. One list serves encoding, decoding and the
 // check of sizes, so that they cannot differ.
 
 template <class I, class Field>
@@ -79,7 +79,7 @@ void visit_micro_op(Op& op, const Hardware& hardware, Field&& field) {
   field("wgt", hardware.log_depth(Memory::wgt), op.wgt);
 }
 
-// The next field's first bit. A field does not lie in both halves: it starts the second one.
+// The first bit of the next field. A field that would straddle both halves starts the second one.
 class Cursor {
  public:
   int take(int bits) {
@@ -95,7 +95,7 @@ class Cursor {
 
 uint64_t mask_of(int bits) { return bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
-// ---- Writing and reading ----
+// ---- Encoding and decoding ----
 
 class Packer {
  public:
@@ -134,7 +134,7 @@ class Unpacker {
   Cursor cursor_;
 };
 
-// Bits of each half, as a sum that a person can check.
+// The bits of each half, as a human-readable sum.
 class Ruler {
  public:
   template <class T>

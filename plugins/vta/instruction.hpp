@@ -1,15 +1,15 @@
-// Instructions of 128 bits and micro-ops of 32, as the machine reads them. Widths of addresses follow from the
+// Instructions of 128 bits and micro-ops of 32, as the machine reads them. The widths of addresses follow from the
 // Hardware.
 //
 //   TENON_TRY(words, encode(instruction, hardware));     // an error names the field that is too small for its value
 //   TENON_TRY(instruction, decode(words, hardware));
 //
-// Units and tokens. Transfers of INP and WGT run on the load unit, stores on the store unit, everything else on the
-// compute unit. Units wait for each other by tokens alone:
+// Units and tokens. The load unit runs transfers of INP and WGT, the store unit stores, the compute unit everything
+// else. Tokens are the only synchronisation between units:
 //
-//   load <-> compute <-> store      prev and next of a unit are its neighbours to the left and right
+//   load <-> compute <-> store      prev and next of a unit are its left and right neighbours
 //
-// An instruction pops the tokens that it asks for before it runs, and pushes tokens when it is done.
+// An instruction pops the tokens that it requests before it runs, and pushes tokens when it is done.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -21,27 +21,27 @@
 
 namespace tenon::vta {
 
-enum class Opcode : uint8_t { load, store, gemm, finish, alu };  // numbers as in instructions
+enum class Opcode : uint8_t { load, store, gemm, finish, alu };  // values as encoded in instructions
 enum class AluOp : uint8_t { min, max, add, shr, mul };
 enum class UnitId : uint8_t { load, compute, store };
 inline constexpr size_t kUnits = 3;
 inline constexpr int64_t kInstructionBytes = 16;
 
-// Rows of elements from DRAM to a memory, or back. Sizes, addresses and strides count elements.
+// Moves rows of elements from DRAM to a memory, or back. Sizes, addresses and strides are in elements.
 struct Transfer {
   Memory memory = Memory::inp;
   uint32_t sram_base = 0, dram_base = 0;
   uint32_t y_size = 0, x_size = 0, x_stride = 0;
-  uint32_t y_pad_0 = 0, y_pad_1 = 0, x_pad_0 = 0, x_pad_1 = 0;  // rows and elements of zeros around, of loads
-  // Elements of the memory that it writes or reads.
+  uint32_t y_pad_0 = 0, y_pad_1 = 0, x_pad_0 = 0, x_pad_1 = 0;  // rows and elements of zero padding, for loads
+  // Elements of the memory that it accesses.
   int64_t elements() const {
     return x_size == 0 ? 0 : int64_t{y_pad_0 + y_size + y_pad_1} * (x_pad_0 + x_size + x_pad_1);
   }
   bool operator==(const Transfer&) const = default;
 };
 
-// For i below iter_out, j below iter_in, and u from uop_begin to uop_end: micro-op u, each of its addresses moved by
-// i * factor_out + j * factor_in.
+// For i in [0, iter_out), j in [0, iter_in), and u in [uop_begin, uop_end): executes micro-op u, with each of its
+// addresses advanced by i * factor_out + j * factor_in.
 struct Steps {
   bool reset = false;  // GEMM: 0 instead of a product
   uint32_t uop_begin = 0, uop_end = 0;
@@ -72,12 +72,12 @@ struct MicroOp {
 
 using Words = std::array<uint64_t, 2>;  // 16 bytes, the lower half first
 Result<Words> encode(const Instruction& instruction, const Hardware& hardware);
-// An error for an opcode, memory or ALU operation that there is none of.
+// An error for an unknown opcode, memory or ALU operation.
 Result<Instruction> decode(const Words& words, const Hardware& hardware);
 Result<uint32_t> encode(const MicroOp& op, const Hardware& hardware);
 MicroOp decode_micro_op(uint32_t word, const Hardware& hardware);
 
-// Do the fields of instructions and micro-ops fit their words? Otherwise the sum says by how much not.
+// An error where the fields of instructions and micro-ops do not fit their words, with the sum and the excess.
 Result<void> check_encodable(const Hardware& hardware);
 
 // "GEMM pop_prev push_next uop [0,8) iter 14 x 2 dst 16,1 src 32,2 wgt 0,4".

@@ -26,7 +26,7 @@ Result<AnyTiling> best_of(const Layer& layer, size_t operands, int64_t slots, co
   size_t best = 0;
   int64_t least = 0;
   for (size_t i = 0; i < candidates.size() && candidates.size() > 1; ++i) {
-    // What the model leaves out, waiting for each other, is some percent of what it says.
+    // Stalls, which the model ignores, add some percent to its estimate: much worse candidates need no simulation.
     if (i > 0 && candidates[i].cost.score() > least + least / 4) break;
     TENON_TRY(score, score_of(layer, candidates[i], operands, hardware));
     if (i > 0 && score >= least) continue;

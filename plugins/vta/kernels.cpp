@@ -16,7 +16,7 @@ std::string constant_name(const Op& op, std::string_view suffix) {
   return str(result.empty() ? op.label() : result, ".", suffix);
 }
 
-// The body of a kernel while it is written.
+// Builds the body of a kernel.
 class Body {
  public:
   explicit Body(Op& kernel) : kernel_(kernel) {
@@ -76,7 +76,7 @@ Value* write_pool(Body& body, const PoolLayer& pool, const Dims& dims) {
   return body.add(MaxOp::name(), {acc, x}, acc->type(), std::move(attributes));
 }
 
-// The constants that are operands, behind the activations.
+// The constant operands, which follow the activations.
 std::vector<Value*> constant_operands(const DeviceOp& made, Op& at) {
   Builder builder(*at.parent(), &at);
   std::vector<Value*> operands;
@@ -161,7 +161,7 @@ class Reader {
     return {};
   }
 
-  // Shifts are to the left, and of the sum so far.
+  // Shifts are to the left, and apply to the partial sum.
   Result<void> read_alu(const AluOpView& alu) {
     const auto op = alu.attr<std::string>(names().op);
     const int64_t immediate = integer_of(alu->attributes(), names().immediate, 0);
@@ -174,7 +174,7 @@ class Reader {
       layer_.multiplier = immediate;
     } else if (op == "add") {
       layer_.rounding = immediate;
-    } else if (op != "min") {  // of a pool, whose layer has it anyway
+    } else if (op != "min") {  // part of a pool, whose layer implies it
       return wrong(alu.op());
     }
     return {};

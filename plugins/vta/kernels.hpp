@@ -1,4 +1,4 @@
-// Kernels on whole tensors, and the Layer or PoolLayer that they say.
+// Kernels on whole tensors, and the Layer or PoolLayer that they describe.
 #pragma once
 #include <variant>
 
@@ -8,20 +8,20 @@
 
 namespace tenon::vta {
 
-// A kernel for `made`, which is no view, before `at`; operands and weights are as the model has them. Its result has
-// the name and type of the operator's.
+// Inserts a kernel for `made`, which must not be a view, before `at`; operands and weights are those of the model. Its
+// result has the name and type of the operator's.
 Op& write_kernel(const DeviceOp& made, Op& at);
 
-// Types of the operands and, behind them, the result: segments of its commands.
+// The types of the operands, then of the result: the segments of its commands.
 std::vector<TensorType> tensors_of(const Kernel& kernel);
 
 using AnyLayer = std::variant<Layer, PoolLayer>;
-// What a kernel says whose constants are packed and which is not in tiles yet: device_op()'s layer, with the numbers of
-// the kernel's operands. Code::invalid_argument for a body of any other form.
+// The layer of a kernel whose constants are packed and that is not tiled yet: that of device_op(), with the operand
+// numbers of the kernel. Code::invalid_argument for any other body.
 Result<AnyLayer> layer_of(const Kernel& kernel, const Hardware& hardware);
 
-// A kernel without its attributes of later passes and body, in the place of `kernel`, to be filled; `operands` become
-// inputs of the body. finish_kernel() then puts it in the other's place.
+// Makes a kernel to replace `kernel`, without the attributes of later passes and with an empty body, whose inputs are
+// `operands`. finish_kernel() then replaces the original.
 Kernel new_kernel(const Kernel& kernel, std::span<Value* const> operands);
 void finish_kernel(Kernel& made, Value* result, Kernel& replaced);
 

@@ -91,7 +91,7 @@ class LayerWriter {
 
   Register load_input(size_t t, const Tile& tile, const Range& range) {
     const Term& term = layer_.terms[t];
-    // Of a dense term, all output blocks of a group read the same.
+    // In a dense term, all output blocks of a group read the same inputs.
     Tile wanted = tile;
     if (!term.diagonal) wanted.blocks = {};
     const auto [slot, load] = inp_.take({t, wanted, range});
@@ -124,7 +124,7 @@ class LayerWriter {
                                          .count = {1, tile.blocks.size(), range.size(), term.taps()}});
   }
 
-  // ---- The end ----
+  // ---- Epilogue ----
 
   void end_tile(const Tile& tile, Register acc) {
     const auto step = [&](AluOp op, int64_t immediate) {
@@ -137,7 +137,7 @@ class LayerWriter {
         Narrow{.acc = acc, .shift = layer_.shift, .min = layer_.clip_min, .max = layer_.clip_max, .uops = {}});
   }
 
-  // All of it once, or the tile's part into a slot of its own, behind those of tiles.
+  // Loads the whole bias once, or the tile's part into a slot of its own, after those of tiles.
   void add_bias(const Tile& tile, Register acc) {
     const Range wanted = map_.all_bias ? Range{0, layer_.output.blocks} : tile.blocks;
     if (bias_range_ != wanted) {
@@ -156,7 +156,7 @@ class LayerWriter {
   const SramMap map_;
   std::vector<Command> commands_;
   TileSlots inp_, wgt_;
-  std::vector<Register> shared_;  // by term: its one weight
+  std::vector<Register> shared_;  // by term: its only weight element
   std::optional<Range> bias_range_;
   Register bias_ = 0, next_ = 0;
   int64_t tiles_ = 0;

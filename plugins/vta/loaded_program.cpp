@@ -56,7 +56,7 @@ Result<void> LoadedProgram::write_constants() {
   return write_instructions();
 }
 
-// With the addresses that segments have in this driver's memory.
+// Writes instructions with the addresses of segments in this driver's memory.
 Result<void> LoadedProgram::write_instructions() {
   for (const DeviceProgram::Step& step : program_->steps()) {
     std::vector<uint64_t> addresses;

@@ -12,19 +12,19 @@
 
 namespace tenon::vta {
 
-// What one operator did in a run.
+// The result of one operator in a run.
 struct StepReport {
   std::string op, label;
   int64_t instructions = 0;
-  std::optional<RunCounters> counters;  // none where the driver does not tell
+  std::optional<RunCounters> counters;  // none where the driver does not provide them
 };
 
-// One thread at a time: whoever runs it holds the driver's lock.
+// One thread at a time, which holds the driver's lock.
 class LoadedProgram {
  public:
   static Result<std::unique_ptr<LoadedProgram>> load(std::shared_ptr<const DeviceProgram> program,
                                                      std::shared_ptr<Driver> driver);
-  // Inputs have the dims of the ports; outputs are allocated. `step_done`, if there, is called behind each operator.
+  // Inputs have the dims of the ports; outputs are allocated. `step_done`, if not empty, is called after each operator.
   Result<void> run(std::span<const Tensor* const> inputs, std::span<Tensor* const> outputs,
                    std::vector<StepReport>* report,
                    const std::function<void(const DeviceProgram::Step&)>& step_done = {});
@@ -43,7 +43,7 @@ class LoadedProgram {
   std::shared_ptr<const DeviceProgram> program_;
   std::shared_ptr<Driver> driver_;
   std::vector<DriverMemory> windows_;
-  std::vector<int64_t> skipped_;  // bytes before the first aligned one of each window
+  std::vector<int64_t> skipped_;  // by window: bytes before its first aligned one
 };
 
 }  // namespace tenon::vta

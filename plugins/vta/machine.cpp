@@ -8,10 +8,10 @@ namespace {
 
 int32_t wrap(int64_t value) { return static_cast<int32_t>(static_cast<uint32_t>(value)); }
 
-// Beyond this a stream would take a simulator hours: no real one comes near.
+// A limit that no real stream comes near; more steps would take a simulator hours.
 constexpr int64_t kMaxSteps = int64_t{1} << 32;
 
-// Bytes of one value in DRAM.
+// Size of a value in DRAM.
 int64_t value_bytes(Memory memory) { return memory == Memory::acc || memory == Memory::uop ? 4 : 1; }
 
 int32_t value_at(const std::byte* data, int64_t bytes) {
@@ -160,7 +160,7 @@ Result<MicroOp> Machine::micro_op(int64_t index) const {
 
 namespace {
 
-// `step(micro_op, dst, src, wgt)` with the addresses of each step.
+// Calls `step(micro_op, dst, src, wgt)` with the addresses of each step.
 template <class MicroOpAt, class Step>
 Result<void> for_each_step(const Steps& s, const MicroOpAt& micro_op_at, const Step& step) {
   if (s.count() > kMaxSteps) return error(Code::resource_exhausted, s.count(), " steps in one instruction");
@@ -197,7 +197,7 @@ Result<void> Machine::gemm(const Steps& steps) {
     TENON_TRY(weights, read(Memory::wgt, wgt));
     for (int64_t b = 0; b < batch; ++b)
       for (int64_t o = 0; o < block; ++o) {
-        // 256 products of 8 bits do not leave 32.
+        // A sum of 256 8-bit products fits 32 bits.
         int32_t sum = 0;
         for (int64_t k = 0; k < block; ++k) sum += inp[b * block + k] * weights[o * block + k];
         acc[b * block + o] = wrap(int64_t{acc[b * block + o]} + sum);

@@ -1,4 +1,4 @@
-// Machine: what the instructions of one VTA compute, one after another. It knows no time; the simulator does.
+// Machine: executes the instructions of one VTA sequentially, without timing; the simulator adds that.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -11,23 +11,23 @@
 
 namespace tenon::vta {
 
-// The memories on the chip. They keep what they hold from run to run; reading what was never written is an error, as
-// is every address outside of a memory or buffer. Arithmetic wraps around in 32 bits; a shift by 32 or more gives 0, or
-// the sign.
+// The memories on the chip. Their contents persist from run to run. Reading what was never written is an error, and so
+// is any address outside a memory or buffer. Arithmetic wraps around in 32 bits; a shift by 32 or more gives 0, or all
+// sign bits.
 class Machine {
  public:
   explicit Machine(const Hardware& hardware);
 
-  // Errors name addresses and limits; the caller adds which instruction it was. After an error the contents of memories
-  // are those before it or partly new.
+  // Errors name addresses and limits; the caller adds the instruction. After an error, memories have their previous
+  // contents or are partly overwritten.
   Result<void> execute(const Instruction& instruction, Dram& dram);
 
-  // For tests and dumps: values of an element.
+  // The values of an element, for tests and dumps.
   std::vector<int32_t> element(Memory memory, int64_t index) const;
 
  private:
   struct Sram {
-    std::vector<int32_t> values;  // elements one after another; micro-ops as their bits
+    std::vector<int32_t> values;  // of all elements, in order; micro-ops as their bits
     std::vector<char> written;    // by element
     int64_t width = 1;            // values of an element
   };
@@ -40,7 +40,7 @@ class Machine {
   Result<void> gemm(const Steps& steps);
   Result<void> alu(const Instruction& instruction);
   Result<MicroOp> micro_op(int64_t index) const;
-  // The first value of element `index`, which has been written.
+  // The first value of element `index`, which must have been written.
   Result<int32_t*> read(Memory memory, int64_t index);
   Result<int32_t*> write(Memory memory, int64_t index);
 
@@ -48,7 +48,7 @@ class Machine {
   Sram uop_, wgt_, inp_, acc_;
 };
 
-// One value of the ALU.
+// The ALU operation on single values.
 int32_t alu_value(AluOp op, int32_t a, int32_t b);
 
 }  // namespace tenon::vta

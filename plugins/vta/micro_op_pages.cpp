@@ -6,7 +6,7 @@
 
 namespace tenon::vta {
 
-// A page is loaded by one instruction.
+// One instruction must be able to load a page.
 MicroOpPages::MicroOpPages(const Hardware& hardware)
     : hardware_(hardware), room_(std::min(hardware.depth(Memory::uop), kMostTransfer)) {}
 

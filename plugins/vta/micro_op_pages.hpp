@@ -1,5 +1,5 @@
-// Places of micro-ops in UOP. Kernels of equal micro-ops are stored once. They fill a page that is loaded once and
-// stays; further pages are for what does not fit together: page p of the list fills the buffer from 0 on.
+// Places of micro-ops in UOP. Equal sequences of micro-ops are stored once. The first page is loaded once and stays;
+// further pages hold what does not fit: each page of the list fills the buffer from 0 on.
 #pragma once
 #include <map>
 #include <optional>
@@ -21,10 +21,10 @@ class MicroOpPages {
   // Code::resource_exhausted when UOP does not hold as many at once.
   Result<Place> place(std::span<const MicroOp> ops);
 
-  int64_t room() const { return room_; }  // micro-ops of a page; page p begins at p * room()
+  int64_t room() const { return room_; }  // micro-ops per page; page p begins at p * room()
   uint32_t size(size_t page) const { return sizes_[page]; }
   size_t pages() const { return sizes_.size(); }
-  const std::vector<uint32_t>& words() const { return words_; }  // encoded, page behind page
+  const std::vector<uint32_t>& words() const { return words_; }  // encoded, one page after the other
 
  private:
   const Hardware& hardware_;

@@ -1,6 +1,6 @@
-// The plugin's operators: what graphs say between a fused operator and its stream. Registered under "vta.".
+// The plugin's operators, which represent a graph between fused operators and streams. Registered under "vta.".
 //
-// One operator of the model is one kernel. Its body is straight-line code, which sees nothing from around it:
+// One operator of the model is one kernel. Its body is straight-line code that cannot refer to values outside:
 //
 //   %y = vta.Kernel %x, %w, %b "conv1" {of = "fused.QConv"} ((%x: i8[...], %w: i8[...], %b: i32[...]) -> %y {
 //     %0 = vta.Zero {shape = [1, 64, 56, 56]}                   accumulators: i32 tensors, as large as the output
@@ -14,12 +14,13 @@
 //   vta.View     an operand under another shape with the same bytes in the device's memory
 //   vta.Stream   a kernel as its instructions, encoded
 //
-// The same operators say a kernel on whole tensors and in tiles: then dma.load and dma.store stand around them, the
-// accumulators are tiles, and each value on the chip is in a slot or resident. A register machine is what they come to:
-// the result of Gemm, Alu, Max and Narrow is where their first operand was.
+// The same operators represent a kernel on whole tensors and in tiles. In the latter, dma.load and dma.store are added,
+// the accumulators are tiles, and each value on the chip is in a slot or resident. This is a register machine: the
+// result of Gemm, Alu, Max and Narrow is in the place of their first operand.
 //
-// Attributes of a kernel, from the passes named: slots (vta-double-buffer); tile = [blocks, rows, cols], weight_slots,
-// reduce, keep_input, keep_weights, outer (vta-tile); dram = byte addresses of the operands and the result (vta-dram).
+// Attributes of a kernel, with the passes that set them: slots (vta-double-buffer); tile = [blocks, rows, cols],
+// weight_slots, reduce, keep_input, keep_weights, outer (vta-tile); dram = byte addresses of the operands and the
+// result (vta-dram).
 #pragma once
 #include <tenon/ir/op_view.hpp>
 #include <tenon/support/result.hpp>
@@ -28,14 +29,14 @@
 
 namespace tenon::vta {
 
-// Once per process: a second call gives what the first gave.
+// Once per process; further calls return the first result.
 Result<void> register_operators();
 
 struct Kernel : OpView<Kernel> {
   static constexpr std::string_view kName = "vta.Kernel";
   using OpView::OpView;
   Region& body() const { return op().region(0); }
-  // The name of the operator that it was made of.
+  // The name of the operator that the kernel implements.
   std::string of() const { return attr<std::string>("of"); }
 };
 struct ZeroOp : OpView<ZeroOp> {
@@ -94,11 +95,11 @@ struct AttributeNames {
 };
 const AttributeNames& names();
 
-// An attribute's list without a copy; empty when it is not there.
+// A list attribute, without a copy; empty when it is missing.
 const Attribute::Integers& integers_of(const Attributes& attributes, Name name);
 int64_t integer_of(const Attributes& attributes, Name name, int64_t fallback);
 
-// [N, C], [N, C, W] or [N, C, H, W]; what is missing is 1 long.
+// From [N, C], [N, C, W] or [N, C, H, W]; missing extents are 1.
 struct Extents {
   int64_t n = 1, c = 1, h = 1, w = 1;
 };
@@ -110,7 +111,7 @@ struct WindowAttributes {
   int64_t bottom = 0, right = 0;
 };
 WindowAttributes window_of(const Attributes& attributes);
-// Leaves out what is as it is without. `x` and `y`: extents of the operand and the result, which tell the last pads.
+// Omits defaults. `x` and `y`: extents of the operand and the result, from which the end pads follow.
 void set_window(Attributes& attributes, const WindowAxis& rows, const WindowAxis& cols, const Extents& x,
                 const Extents& y);
 

@@ -9,7 +9,7 @@
 namespace tenon::vta {
 namespace {
 
-// visit(offset in the tensor, offset in the blocks) for each value.
+// Calls visit(offset in the tensor, offset in the blocks) for each value.
 template <class Visit>
 void for_each_value(const Dims& dims, const Hardware& hardware, Visit visit) {
   const int64_t channels = dims[1], block = hardware.block, batch = hardware.batch;
@@ -34,7 +34,7 @@ int64_t dram_alignment(const Hardware& hardware) {
   return most;
 }
 
-// Room is left for the first aligned byte.
+// Leaves space for aligning the first byte.
 int64_t dram_window_bytes(const Hardware& hardware) {
   return static_cast<int64_t>(Dram::kMaxBufferBytes) - dram_alignment(hardware);
 }
@@ -67,7 +67,7 @@ void unpack_activation(std::span<const std::byte> from, const Hardware& hardware
 GroupBlocks GroupBlocks::of(int64_t inputs, int64_t outputs, int64_t group, const Hardware& hardware) {
   const int64_t block = hardware.block, in = inputs / group, out = outputs / group;
   if (group > 1 && in == out && block % in == 0) return {.diagonal = true, .groups = 1, .reduce = 1};
-  // As few groups together as fill blocks of input and output alike.
+  // Merges the fewest groups that fill blocks of both input and output.
   const int64_t together = std::lcm(block / std::gcd(block, in), block / std::gcd(block, out));
   if (group % together == 0 && group > together)
     return {.diagonal = false, .groups = group / together, .reduce = together * in / block};

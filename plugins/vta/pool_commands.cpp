@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kLeast = -128;
 
-// What parts of an axis load.
+// The loads of the parts of an axis.
 struct AxisTiles {
   int64_t loaded = 0, most = 0, parts = 0;
 };
@@ -35,7 +35,7 @@ class PoolWriter {
   }
 
  private:
-  // Inputs in the first slots of ACC, outputs in those behind them.
+  // Inputs are in the first slots of ACC, outputs in the following ones.
   void write_tile(const Tile& tile) {
     const int64_t slot = tiles_++ % tiling_.slots;
     const Reach rows = reach_of(layer_.rows, tile.rows.begin, tile.rows.end, layer_.input.height);

@@ -1,6 +1,6 @@
-// Largest elements of windows on the ALU. A tile's input and output both lie in ACC: inputs are loaded as 8-bit values
-// by the compute unit itself, so what overlaps is the store of one tile with the next one's work. Rows and columns of
-// padding are not there: each tap is taken over those outputs whose input it is.
+// Max pooling on the ALU. A tile's input and output are both in ACC: the compute unit itself loads inputs as 8-bit
+// values, so only the store of one tile overlaps with the work on the next. There is no padding in memory: each tap is
+// applied to those outputs that have an input for it.
 #pragma once
 #include "vta/commands.hpp"
 
@@ -11,7 +11,7 @@ struct PoolTiling {
   int64_t slots = 2;
 };
 
-// The tile of so many slots that loads least. Code::unsupported when ACC does not hold one window.
+// The tiling with `slots` slots that loads least. Code::unsupported when ACC does not hold one window.
 Result<PoolTiling> tile_pool(const PoolLayer& layer, const Hardware& hardware, int64_t slots);
 std::vector<Command> commands_of(const PoolLayer& layer, const PoolTiling& tiling);
 

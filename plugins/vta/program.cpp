@@ -21,7 +21,7 @@ const Value* source_of(const Value* value) {
   return value;
 }
 
-// Bytes from a segment's start that a transfer touches end here.
+// The end of the bytes that a transfer accesses, relative to the start of the segment.
 int64_t end_of(const Transfer& t, const Hardware& hardware) {
   if (t.x_size == 0 || t.y_size == 0) return 0;
   const int64_t last = int64_t{t.dram_base} + int64_t{t.y_size - 1} * t.x_stride + t.x_size;
@@ -73,7 +73,7 @@ class ProgramReader {
 
   // ---- DRAM ----
 
-  // Of an activation, or a constant's bytes; what it takes counts to its window.
+  // Reserves the bytes of an activation or constant in its window.
   Result<DeviceProgram::Place> take(int64_t address, int64_t bytes) {
     const DeviceProgram::Place place = place_of(address);
     const int64_t align = dram_alignment(hardware());
@@ -212,7 +212,7 @@ class ProgramReader {
     return {};
   }
 
-  // Constants that are activations lie with the constants.
+  // Constants that are activations are stored with the constants.
   void measure_activations() {
     std::vector<int64_t> alive(step_ + 1);
     int64_t end = 0;
@@ -230,8 +230,8 @@ class ProgramReader {
   std::shared_ptr<DeviceProgram> made_;
   size_t step_ = 0, activation_windows_ = 0;
   std::unordered_map<const Value*, Activation> activations_;
-  std::unordered_map<const Value*, const Value*> loads_;  // from the host's value to that in DRAM
-  std::unordered_map<const Value*, const Value*> host_;   // from the stored value to that in DRAM
+  std::unordered_map<const Value*, const Value*> loads_;  // host value -> value in DRAM
+  std::unordered_map<const Value*, const Value*> host_;   // stored value -> value in DRAM
   std::unordered_set<const Value*> resident_, written_;
 };
 

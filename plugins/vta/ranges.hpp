@@ -1,4 +1,4 @@
-// Ranges of blocks, rows and columns, and the numbers that tiles are counted with.
+// Ranges of blocks, rows and columns, and limits of instruction fields.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// Cuts [0, extent) into parts of `size`; the last one may be smaller.
+// Divides [0, extent) into parts of `size`; the last one may be smaller.
 inline std::vector<Range> parts_of(int64_t extent, int64_t size) {
   std::vector<Range> parts;
   for (int64_t at = 0; at < extent; at += size) parts.push_back({at, std::min(extent, at + size)});
@@ -24,7 +24,7 @@ inline std::vector<Range> parts_of(int64_t extent, int64_t size) {
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Sizes that cut `extent` into even parts, from the whole down to 1.
+// Sizes that divide `extent` into nearly equal parts, from the whole down to 1.
 inline std::vector<int64_t> part_sizes(int64_t extent) {
   std::vector<int64_t> sizes;
   for (int64_t parts = 1; sizes.empty() || sizes.back() > 1; ++parts) {
@@ -34,7 +34,7 @@ inline std::vector<int64_t> part_sizes(int64_t extent) {
   return sizes;
 }
 
-// Fields of instructions; encode() says when one does not fit.
+// For fields of instructions; encode() reports values that do not fit.
 inline uint32_t u32(int64_t value) { return static_cast<uint32_t>(value); }
 
 }  // namespace tenon::vta

@@ -14,13 +14,13 @@ int64_t transfer_bytes(const Transfer& t, const Hardware& hardware) {
   return int64_t{t.y_size} * t.x_size * hardware.element_bytes(t.memory);
 }
 
-// One run: who runs next, and when.
+// The schedule of one run: which unit runs next, and when.
 class Run {
  public:
   Run(const Hardware& hardware, const std::vector<Instruction>& stream, const RunLimits& limits, RunResult& result)
       : hardware_(hardware), stream_(stream), limits_(limits), result_(result), place_(stream.size()) {}
 
-  // What an instruction pops and pushes is found before anything runs.
+  // Determines what each instruction pops and pushes, before anything runs.
   Result<void> prepare() {
     for (size_t i = 0; i < stream_.size(); ++i) {
       TENON_TRY(use, tokens_of(stream_[i]), "instruction ", i, ": ", print(stream_[i]));
@@ -33,7 +33,7 @@ class Run {
     return {};
   }
 
-  // The instruction that starts next; none: all are done. Nobody can start: a deadlock.
+  // The instruction that starts next; none: all are complete. An error if no unit can start: a deadlock.
   Result<std::optional<uint32_t>> next() {
     std::optional<UnitId> best;
     int64_t begin = 0;
@@ -48,7 +48,7 @@ class Run {
     return std::optional(number);
   }
 
-  // When it is done.
+  // The cycle at which it completes.
   int64_t finish(uint32_t number) {
     const Instruction& instruction = stream_[number];
     Lane& at = lane(instruction.unit());
@@ -71,7 +71,7 @@ class Run {
  private:
   struct Lane {
     std::vector<uint32_t> queue;   // numbers of its instructions
-    std::vector<int64_t> started;  // of those that have run
+    std::vector<int64_t> started;  // start cycles of those that have run
     size_t done = 0;
     int64_t free_at = 0;
   };
@@ -81,7 +81,7 @@ class Run {
     return std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& l) { return l.done == l.queue.size(); });
   }
 
-  // Fetches what has room in its queue.
+  // Fetches instructions while their queues have space.
   void fetch() {
     while (fetched_.size() < stream_.size()) {
       const size_t i = fetched_.size();
@@ -96,7 +96,7 @@ class Run {
     }
   }
 
-  // When the unit's next instruction may start; none: it is not fetched, or a token is missing.
+  // The cycle from which the unit's next instruction may start; none: it is not fetched, or a token is missing.
   std::optional<int64_t> ready_at(UnitId unit) {
     Lane& at = lane(unit);
     if (at.done == at.queue.size() || at.queue[at.done] >= fetched_.size()) return std::nullopt;
@@ -163,16 +163,16 @@ class Run {
   const std::vector<Instruction>& stream_;
   const RunLimits& limits_;
   RunResult& result_;
-  std::vector<size_t> place_;  // in the queue of its unit
+  std::vector<size_t> place_;  // position in the queue of its unit
   std::vector<TokenUse> tokens_;
-  std::vector<int64_t> fetched_;  // when
+  std::vector<int64_t> fetched_;  // fetch cycles
   std::array<Lane, kUnits> lanes_;
-  std::array<std::deque<int64_t>, kTokenQueues> pushed_;  // when
+  std::array<std::deque<int64_t>, kTokenQueues> pushed_;  // cycles at which tokens were pushed
   int64_t begin_ = 0;                                     // of the instruction that starts
   int64_t dram_free_at_ = 0;
 };
 
-// Cycles that at least two spans cover.
+// Counts the cycles that at least two spans cover.
 void Run::count_overlap() {
   std::vector<std::pair<int64_t, int>> edges;
   for (const Span& span : result_.spans) {
@@ -239,7 +239,7 @@ Result<RunResult> Simulator::run(Dram& dram, uint64_t address, int64_t count, co
   while (true) {
     TENON_TRY(number, run.next());
     if (!number) break;
-    // Before it is run: what takes too long does not take it here.
+    // Tested before it is executed, so that excessive work is not simulated.
     if (run.finish(*number) > limits.cycles) {
       result.late = *number;
       break;

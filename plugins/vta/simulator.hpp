@@ -1,10 +1,10 @@
-// Simulator: a stream of instructions on one VTA, exact in its results and counted in cycles.
+// Simulator: runs a stream of instructions on one VTA, with exact results and a cycle count.
 //
-// The model. One instruction a cycle is fetched into the queue of its unit; a full queue holds up all that follow. A
-// unit runs its instructions in order, each when the tokens it pops are there. All units share the DRAM: a transfer
-// waits for the one before it, then takes its bytes at the memory's bandwidth, and its unit waits for the latency as
-// well. A GEMM or ALU instruction takes the cycles of its steps. Rows of padding cost nothing beside that. Left out:
-// refresh and row misses of the DRAM, bytes of the instructions themselves.
+// Timing model. One instruction per cycle is fetched into the queue of its unit; a full queue stalls all that follow. A
+// unit runs its instructions in order, each when the tokens that it pops are available. All units share the DRAM: a
+// transfer waits for the previous one, then occupies the memory for its bytes at the memory's bandwidth; its unit also
+// waits for the latency. A GEMM or ALU instruction takes the cycles of its steps. Padding costs nothing extra. Not
+// modelled: refresh and row misses of the DRAM, and the fetch of the instructions themselves.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -20,12 +20,12 @@ namespace tenon::vta {
 
 struct UnitCounters {
   int64_t busy_cycles = 0;
-  int64_t token_stall_cycles = 0;  // free, the next instruction fetched, a token missing
-  int64_t fetch_stall_cycles = 0;  // free, nothing fetched
+  int64_t token_stall_cycles = 0;  // idle: the next instruction is fetched, but lacks a token
+  int64_t fetch_stall_cycles = 0;  // idle: nothing is fetched
   int64_t instructions = 0;
 };
 
-// When an instruction ran.
+// The time at which an instruction ran.
 struct Span {
   uint32_t instruction = 0;  // its number in the stream
   UnitId unit = UnitId::compute;
@@ -33,23 +33,23 @@ struct Span {
 };
 
 struct RunCounters {
-  int64_t cycles = 0;  // until the last instruction was done
+  int64_t cycles = 0;  // until the last instruction completed
   std::array<UnitCounters, kUnits> units{};
   int64_t gemm_cycles = 0, alu_cycles = 0;  // of the compute unit
-  int64_t dram_cycles = 0;                  // in which the DRAM gave or took bytes
+  int64_t dram_cycles = 0;                  // in which the DRAM transferred bytes
   int64_t overlap_cycles = 0;               // in which two units or more were busy
   std::array<int64_t, kMemories> loaded_bytes{};
   int64_t stored_bytes = 0;
 
   const UnitCounters& of(UnitId unit) const { return units[static_cast<size_t>(unit)]; }
   int64_t dram_bytes() const;
-  std::string to_string() const;  // several lines, for people
+  std::string to_string() const;  // several lines, human-readable
 };
 
 struct RunResult {
   RunCounters counters;
-  std::vector<Span> spans;  // by their begin; filled when asked for
-  // The first instruction that would not have been done in time: neither it nor what follows it was run.
+  std::vector<Span> spans;  // by begin; only if requested
+  // The first instruction that would have exceeded the limit: neither it nor what follows was run.
   std::optional<uint32_t> late;
 };
 
@@ -58,13 +58,13 @@ struct RunLimits {
   bool keep_spans = false;
 };
 
-// Not thread-safe: one stream at a time.
+// Not thread safe: one stream at a time.
 class Simulator {
  public:
   explicit Simulator(const Hardware& hardware) : hardware_(hardware), machine_(hardware) {}
 
-  // `count` instructions from a physical address on. An error names the instruction and what is wrong with it; a stream
-  // in which every unit waits for a token that nobody will push is one, naming who waits for what.
+  // Runs `count` instructions from a physical address on. An error names the instruction and what is wrong with it. A
+  // deadlock, in which every unit waits for a token that is never pushed, is an error that names each unit's token.
   Result<RunResult> run(Dram& dram, uint64_t address, int64_t count, const RunLimits& limits = {});
 
   const Hardware& hardware() const { return hardware_; }
@@ -75,7 +75,7 @@ class Simulator {
   Machine machine_;
 };
 
-// The cycles of a stream by the same model, without a machine that computes it. Overlap is not counted.
+// The cycles of a stream by the same model, without computing its results. Overlap is not counted.
 Result<RunCounters> time_stream(const std::vector<Instruction>& stream, const Hardware& hardware);
 
 // Reads a stream from DRAM.

@@ -7,18 +7,18 @@
 namespace tenon::vta {
 namespace {
 
-// Tasks by number + 1 that are known to be done, for each unit; 0: none.
+// By unit: the last task, as number + 1, that is known to be complete; 0: none.
 using Known = std::array<size_t, kUnits>;
 
-// Who used a resource last.
+// The last users of a resource.
 struct Users {
   size_t writer = 0;  // task + 1
-  Known readers{};    // since it was written
+  Known readers{};    // since the last write
 };
 
 size_t index(UnitId unit) { return static_cast<size_t>(unit); }
 
-// The token that `from` gives to `to`. Units are neighbours: one of them is the compute unit.
+// Marks the token from `from` to `to`. Units are neighbours: one of them is the compute unit.
 void mark_push(Instruction& instruction, UnitId from, UnitId to) {
   (index(to) > index(from) ? instruction.push_next : instruction.push_prev) = true;
 }
@@ -73,8 +73,8 @@ void StreamBuilder::transfer(Opcode opcode, const Transfer& transfer, Segment se
   stream_.entries.push_back({instruction, segment});
 }
 
-// Each task waits for the last tasks of other units that touched what it writes, or wrote what it reads. What a token
-// says of its giver's own waiting counts, too.
+// Each task waits for the last tasks of other units that accessed what it writes, or wrote what it reads. What the
+// giver of a token has waited for itself is known as well (happens-before is transitive).
 void StreamBuilder::order_tasks() {
   std::vector<Users> users;
   const auto make_room = [&](Resource r) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kNobody = -1;
 
-// Who wrote a place last, and the last reader of each unit since.
+// The last writer of a location, and the last reader of each unit since then.
 struct Seen {
   int64_t writer = kNobody;
   std::array<int64_t, kUnits> readers{kNobody, kNobody, kNobody};
@@ -43,13 +43,13 @@ class Check {
   }
 
  private:
-  // Whoever waits for FINISH takes all for done.
+  // A FINISH implies that all instructions are complete.
   void finish() {
     for (const int64_t last : last_)
       if (!before(last)) report(Finding::Kind::unfinished, last, {});
   }
 
-  // ACC, OUT and ACC8 are one memory.
+  // ACC, OUT and ACC8 are the same memory.
   static Memory home(Memory memory) { return memory == Memory::out || memory == Memory::acc8 ? Memory::acc : memory; }
 
   bool before(int64_t first) const {
@@ -60,7 +60,7 @@ class Check {
     if (findings_.size() >= options_.most_findings) return;
     Finding found = place;
     found.kind = kind, found.first = first, found.second = now_;
-    // One finding a pair of instructions and kind.
+    // At most one finding for each pair of instructions and kind.
     for (const Finding& other : findings_)
       if (other.kind == kind && other.first == first && other.second == now_) return;
     findings_.push_back(found);
@@ -97,7 +97,7 @@ class Check {
     return {};
   }
 
-  // Cuts the intervals of DRAM so that one begins at `at`.
+  // Splits the intervals of DRAM so that one begins at `at`.
   std::map<int64_t, Seen>::iterator cut(int64_t at) {
     const auto next = dram_.upper_bound(at);
     const auto here = std::prev(next);
@@ -174,9 +174,9 @@ class Check {
   const StreamOrder& order_;
   std::vector<Finding>& findings_;
   uint32_t now_ = 0;
-  std::array<int64_t, kUnits> last_{kNobody, kNobody, kNobody};  // instruction of each unit
+  std::array<int64_t, kUnits> last_{kNobody, kNobody, kNobody};  // last instruction of each unit
   std::array<std::vector<Seen>, kMemories> seen_;
-  std::map<int64_t, Seen> dram_;  // intervals: from a key to the next
+  std::map<int64_t, Seen> dram_;  // intervals, each from its key to the next key
   std::vector<MicroOp> micro_ops_;
 };
 
@@ -225,7 +225,7 @@ Result<std::vector<Finding>> check_stream(const std::vector<Instruction>& stream
     findings.push_back({.kind = Finding::Kind::deadlock, .second = int64_t{number}});
   for (const uint32_t number : order.left_over)
     findings.push_back({.kind = Finding::Kind::left_over, .first = int64_t{number}});
-  // What never begins has no order.
+  // Instructions that never begin are not ordered.
   if (!order.stuck.empty()) return findings;
   Check check(stream, hardware, options, order, findings);
   for (uint32_t i = 0; i < stream.size(); ++i) TENON_OK(check.take(i), "instruction ", i, ": ", print(stream[i]));

@@ -1,12 +1,13 @@
-// The race check: is every pair of accesses to one element, of which one writes, ordered by tokens?
+// The race check: verifies that tokens order every two accesses to one element of which at least one is a write.
 //
 //   TENON_TRY(findings, check_stream(stream, hardware, micro_ops));
 //   for (const Finding& finding : findings) std::puts(finding.to_string(stream).c_str());
 //
-// Nothing is timed: what is ordered is what tokens and the order within each unit say, so a stream without findings has
-// one result on any machine, however fast its units are. Instructions are taken in the order of the stream, which is
-// what each of them was written to see. The order is a vector clock of the three units; each element of the memories on
-// the chip, and each interval of DRAM, remembers who wrote it last and which unit has read it since.
+// There is no timing: the happens-before order follows from tokens and the order within each unit alone. A stream
+// without findings therefore has one result on any machine, however fast its units are. Instructions are visited in the
+// order of the stream, which defines the intended values. The order is represented by vector clocks of the three units.
+// Each element of the memories on the chip, and each interval of DRAM, stores its last writer and each unit's last read
+// since.
 #pragma once
 #include <functional>
 #include <string>
@@ -23,9 +24,9 @@ struct Finding {
     read_after_write,  // `first` writes what `second` reads, and may come later
     write_after_read,
     write_after_write,
-    deadlock,     // `second` waits for a token that nobody pushes
-    left_over,    // nobody pops a token of `first`
-    not_written,  // `second` reads what nothing has written
+    deadlock,     // `second` waits for a token that is never pushed
+    left_over,    // a token of `first` is never popped
+    not_written,  // `second` reads what was never written
     unfinished,   // `second` is FINISH, and `first` may still run
   };
   Kind kind = Kind::read_after_write;
@@ -38,13 +39,13 @@ struct Finding {
 };
 
 struct CheckOptions {
-  // The micro-op at an element of DRAM: what a load of UOP brings. Without it, loads of UOP hide which addresses GEMM
-  // and ALU reach, so it must be there for streams that have such loads.
+  // The micro-op at an element of DRAM, as a load of UOP brings it. Required for streams with such loads, because the
+  // addresses of GEMM and ALU depend on it.
   std::function<Result<uint32_t>(int64_t dram_element)> micro_op;
   size_t most_findings = 16;
 };
 
-// An error for a stream that cannot be followed: a micro-op that nothing has loaded, an address outside of its memory.
+// An error for a stream that cannot be followed: a micro-op that was not loaded, an address outside its memory.
 Result<std::vector<Finding>> check_stream(const std::vector<Instruction>& stream, const Hardware& hardware,
                                           const CheckOptions& options);
 

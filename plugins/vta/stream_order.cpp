@@ -11,8 +11,8 @@ struct Token {
   Clock done{};
 };
 
-// Lets units run as far as tokens let them, in any order: clocks do not depend on it, for each queue has one unit that
-// pushes and one that pops.
+// Advances units as far as tokens allow, in any order. The clocks do not depend on that order, because each queue has
+// one unit that pushes and one that pops.
 class Walk {
  public:
   Walk(const std::vector<Instruction>& stream, StreamOrder& order) : stream_(stream), order_(order) {}
@@ -40,7 +40,7 @@ class Walk {
   }
 
  private:
-  // The unit's next instruction, if its tokens are there.
+  // Executes the unit's next instruction, if its tokens are available.
   bool step(size_t unit) {
     const uint32_t number = lanes_[unit][done_[unit]];
     for (const auto& queue : uses_[number].pops)

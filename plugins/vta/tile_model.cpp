@@ -122,7 +122,7 @@ TileModel::Moved TileModel::loads_to_acc(const Tiling& tile) const {
     const int64_t times = map_.all_bias ? 1 : tile.spatial_outer ? tiles : block_parts(tile);
     moved.add(times, (map_.all_bias ? layer_.output.blocks : tile.blocks) * hardware_.element_bytes(Memory::acc), 1);
   }
-  // Kernels for each pair of slots; where they do not stay, they are loaded for each tile.
+  // One set of micro-ops for each pair of slots. If UOP does not hold all of them, they are loaded again for each tile.
   int64_t longest = 0;
   for (const Term& term : layer_.terms) longest = std::max(longest, micro_ops(term, tile));
   const int64_t kernels = 4 * tile.slots * longest, room = hardware_.depth(Memory::uop);

@@ -1,4 +1,4 @@
-// TileModel: does a tile fit the buffers, and what does a layer cost in such tiles? Part of the search of tiling.cpp.
+// TileModel: whether a tile fits the buffers, and the cost of a layer in such tiles. Part of the search of tiling.cpp.
 #pragma once
 #include <vector>
 
@@ -6,10 +6,10 @@
 
 namespace tenon::vta {
 
-// What parts of an axis load, all together.
+// The loads along one axis, over all parts.
 struct AxisLoad {
   int64_t parts = 0;
-  int64_t loaded = 0;  // rows or columns from DRAM, over all parts
+  int64_t loaded = 0;  // rows or columns loaded from DRAM, over all parts
   int64_t most = 0;    // on the chip for one part
   bool padded = false;
 };
@@ -18,14 +18,14 @@ class TileModel {
  public:
   TileModel(const Layer& layer, const Hardware& hardware);
 
-  // Of tiles of so many blocks, rows and columns: what lies on the chip beside slots, and what axes load.
+  // Sets the extents of tiles; precomputes what is on the chip beside slots, and the loads along axes.
   void set_blocks(int64_t blocks, int64_t slots);
   void set_extents(int64_t rows, int64_t cols);
 
   const SramMap& map() const { return map_; }
   int64_t reduce() const { return reduce_; }  // input blocks of the longest sum
   int64_t block_parts(const Tiling& tile) const;
-  // `tile` has the blocks, rows and columns that were set.
+  // `tile` must have the blocks, rows and columns that were set.
   bool fits(const Tiling& tile);
   TilingCost cost(const Tiling& tile) const;
 

@@ -1,4 +1,4 @@
-// Slots of one buffer while a kernel is written: what each of them holds, and in which register it is.
+// The slots of one buffer while a kernel is generated: the contents and the register of each.
 #pragma once
 #include <optional>
 #include <utility>
@@ -9,14 +9,14 @@
 
 namespace tenon::vta {
 
-// A piece of the output: what one slot of ACC takes.
+// A part of the output, as one slot of ACC holds it.
 struct Tile {
   int64_t batch = 0, group = 0;
   Range blocks, rows, cols;  // blocks of the whole output
   bool operator==(const Tile&) const = default;
 };
 
-// Where it lies in `image`, the output.
+// Its position in `image`, the output.
 inline Part part_of_output(const Image& image, const Tile& tile) {
   return {.tensor = {image.batches, image.blocks, image.height, image.width},
           .begin = {tile.batch, tile.blocks.begin, tile.rows.begin, tile.cols.begin},
@@ -27,7 +27,7 @@ class TileSlots {
  public:
   struct Content {
     size_t term = 0;
-    Tile tile;  // what of it matters
+    Tile tile;  // the relevant part of it
     Range reduce;
     bool operator==(const Content&) const = default;
   };
@@ -38,7 +38,7 @@ class TileSlots {
   };
   explicit TileSlots(int64_t count) : slots_(static_cast<size_t>(count)) {}
 
-  // The slot with `content`, which is new to it when `load`: then the one that was used longest ago.
+  // The slot that holds `content`. If there is none, `load` is set and the least recently used slot is returned.
   struct Taken {
     int64_t slot = 0;
     bool load = false;

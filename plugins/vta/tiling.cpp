@@ -10,7 +10,7 @@
 namespace tenon::vta {
 namespace {
 
-// Tokens and micro-ops are for each slot: enough for what WGT holds in steps that are worth it.
+// Each slot needs tokens and micro-ops of its own. This many suffice for all of WGT in steps of a worthwhile size.
 constexpr int64_t kMostWeightSlots = 64;
 
 class Search {
@@ -25,7 +25,7 @@ class Search {
       for (const int64_t rows : part_sizes(layer_.output.height))
         for (const int64_t cols : part_sizes(layer_.output.width)) try_tile(blocks, rows, cols);
     }
-    // Of those whose weights stay as many as of others: the model likes them for bytes that may not be what counts.
+    // As many candidates with resident weights as others, because the model may overestimate the value of saved bytes.
     std::vector<Tiling> sorted, others;
     for (const auto& [kind, tile] : best_) (tile.weights_stay() ? sorted : others).push_back(tile);
     for (std::vector<Tiling>* list : {&sorted, &others}) {
@@ -46,7 +46,7 @@ class Search {
     Tiling tile{.blocks = blocks, .rows = rows, .cols = cols, .slots = slots_, .cost = {}};
     for (const int64_t reduce : part_sizes(model_.reduce())) {
       tile.reduce = reduce;
-      // All of both in one step is the first of these.
+      // When a step covers the whole reduction, the first combination stands for all.
       for (const auto& [inp, wgt] :
            {std::pair(false, false), std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
         if ((inp || wgt) && reduce == model_.reduce()) continue;
@@ -54,7 +54,7 @@ class Search {
         tile.wgt_slots = slots_;
         try_orders(tile);
         const int64_t each = model_.block_parts(tile) * ceil_div(model_.reduce(), reduce);
-        // With one slot each, what does not wait for its turn would be no serial run.
+        // With one slot each, weights that are loaded early would not give a serial run.
         if (wgt || slots_ == 1 || each <= slots_ || each > kMostWeightSlots) continue;
         tile.wgt_slots = each;
         try_orders(tile);
@@ -80,7 +80,7 @@ class Search {
   std::map<Kind, Tiling> best_;
 };
 
-// Why not even the smallest tile fits.
+// The reason why not even the smallest tile fits.
 Error refusal(const Layer& layer, const Hardware& hardware, int64_t slots) {
   const SramMap map = SramMap::of(layer, hardware, {.slots = slots, .wgt_slots = slots, .cost = {}});
   const auto too_small = [&](Memory memory, int64_t needed, int64_t there, std::string_view what) {
@@ -129,7 +129,7 @@ SramMap SramMap::of(const Layer& layer, const Hardware& hardware, const Tiling& 
 
 bool loops_over_taps(int64_t taps, int64_t places) { return places < taps; }
 
-// No tile takes less of any buffer than the smallest one.
+// No tile takes less space in any buffer than the smallest one.
 Result<void> check_tiles(const Layer& layer, const Hardware& hardware, int64_t slots) {
   TileModel model(layer, hardware);
   model.set_blocks(1, slots);

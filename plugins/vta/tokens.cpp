@@ -3,7 +3,7 @@
 namespace tenon::vta {
 namespace {
 
-// Queues by unit: those that its prev and next fill and empty. None at the ends.
+// By unit: the queues that its prev and next pops and pushes refer to. None at the ends.
 struct Neighbours {
   std::optional<TokenQueue> from_prev, from_next, to_prev, to_next;
 };

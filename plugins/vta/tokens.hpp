@@ -1,4 +1,4 @@
-// Tokens between the units, for whatever walks a stream: the simulator and the race check.
+// Tokens between the units, for the simulator and the race check.
 #pragma once
 #include <array>
 #include <optional>
@@ -13,11 +13,11 @@ enum class TokenQueue : uint8_t { load_to_compute, compute_to_load, compute_to_s
 inline constexpr size_t kTokenQueues = 4;
 std::string_view token_queue_name(TokenQueue queue);  // "load -> compute" ...
 
-// What an instruction pops and pushes; at most two each.
+// The queues that an instruction pops and pushes; at most two each.
 struct TokenUse {
   std::optional<TokenQueue> pops[2], pushes[2];
 };
-// A token of a neighbour that the unit does not have, such as pop_prev of the load unit, is an error.
+// An error for a token of a neighbour that the unit does not have, such as pop_prev of the load unit.
 Result<TokenUse> tokens_of(const Instruction& instruction);
 
 }  // namespace tenon::vta

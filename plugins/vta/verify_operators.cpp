@@ -39,7 +39,7 @@ Result<void> verify_micro_ops(const Op& op) {
   return {};
 }
 
-// Along one axis: as many windows of x as acc has places.
+// Along one axis: x must have as many windows as acc has positions.
 Result<void> verify_axis(const Op& op, std::string_view axis_name, const WindowAxis& axis, int64_t behind, int64_t x,
                          int64_t acc) {
   const int64_t room = x + axis.pad + behind - axis.extent();
@@ -62,7 +62,7 @@ Result<void> verify_window(const Op& op, const Extents& acc, const Extents& x) {
 
 // ---- Weights ----
 
-// As the model has them: [O, C / group, kernel ...].
+// In the layout of the model: [O, C / group, kernel ...].
 Result<void> verify_plain_weights(const Op& op, const Dims& w, const Extents& acc, const Extents& x) {
   const int64_t group = integer_of(op.attributes(), names().group, 1);
   const WindowAttributes window = window_of(op.attributes());
@@ -74,7 +74,7 @@ Result<void> verify_plain_weights(const Op& op, const Dims& w, const Extents& ac
                window.rows.kernel, " x ", window.cols.kernel, " taps");
 }
 
-// In blocks of the machine: [output blocks, input blocks, kernel, block, block].
+// In the machine's blocks: [output blocks, input blocks, kernel, block, block].
 Result<void> verify_packed_weights(const Op& op, const Dims& w, const Extents& acc, const Extents& x) {
   if (w.size() != 6 || w[4] != w[5])
     return wrong(op, "w is ", Shape(w), "; packed, it has square blocks in its last two of six dims");
@@ -101,11 +101,11 @@ Result<void> verify_packed_weights(const Op& op, const Dims& w, const Extents& a
                " input blocks, from ", x_block, " in x and ", w_block, " in w on");
 }
 
-// Both address lists of a kernel or stream.
+// Verifies the address lists of kernels and streams.
 Result<void> verify_dram(const Op& op, size_t count) {
   const auto& dram = integers_of(op.attributes(), names().dram);
   TENON_OK(verify_list(op, names().dram, count, 0));
-  // A value lies where whoever made it left it.
+  // A value must be at the address where its producer stored it.
   for (size_t i = 0; i < op.operand_count() && i + 1 < dram.size(); ++i) {
     const Op* made = op.operand(i) ? op.operand(i)->producer() : nullptr;
     if (!made) continue;
@@ -211,7 +211,7 @@ Result<void> verify_stream(const Op& op) {
 
 namespace {
 
-// Which value each slot holds while the body runs.
+// Tracks the value in each slot through the body.
 class SlotWalk {
  public:
   explicit SlotWalk(const Op& kernel) : kernel_(kernel) {}
@@ -232,7 +232,7 @@ class SlotWalk {
   }
 
  private:
-  // Of a memory on the chip, by its name in the target.
+  // A slot of a memory on the chip, which is named as in the target.
   struct Key {
     std::string_view memory;
     int64_t slot = -1;
@@ -263,7 +263,7 @@ class SlotWalk {
   inline static const Name kLoad{"dma.load"}, kStore{"dma.store"};
   const Op& kernel_;
   std::unordered_map<const Value*, Key> place_of_;
-  std::vector<std::pair<Key, const Value*>> holds_;  // a few
+  std::vector<std::pair<Key, const Value*>> holds_;  // only a few entries
 };
 
 Result<void> verify_tiling(const Op& op) {

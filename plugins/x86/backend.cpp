@@ -48,8 +48,8 @@ struct Options {
   }
 };
 
-// The value and a copy of it, whatever its symbols are. What L2 holds with its copy is copied in no more time than a
-// kernel takes that stores to one tensor more (docs/performance/graphs.md).
+// Whether the value and a copy of it together fill L2, for all values of its symbols. Below that, copying takes no
+// longer than storing to one more tensor in the kernel (docs/performance/graphs.md).
 bool two_fill_l2(const Value& value, const TargetDescription& target) {
   const MemorySpace* l2 = target.memory("l2");
   if (!l2 || !value.type().is_tensor() || !value.type().shape().ranked()) return false;
@@ -134,7 +134,7 @@ class Backend final : public TargetBackend {
   }
 
  private:
-  // "" for an operator that has code, or becomes ones that have.
+  // "" for an operator that has code, or that expands into operators that have.
   std::string why_not(const Op& op) const {
     if (snippet::can_expand(op)) {
       const auto expanded = snippet::expanded_alone(op);
@@ -161,12 +161,12 @@ class Backend final : public TargetBackend {
                                 const Graph& graph) { return kernel_infos(graph, *compiler, host); }};
   }
 
-  // Snippets are of row-major tensors: values in blocked layouts become those of their slots.
+  // Snippets compute on row-major tensors: values in blocked layouts are rewritten as tensors of their slots.
   static Result<Change> run_over_slots(Graph& graph) {
     TENON_TRY(report, walk_slots(graph));
     for (const std::string& refused : report.refused) log(LogLevel::info, "not over slots: ", refused);
     if (report.operators == 0) return Change::no;
-    // Scales and other constants are padded and cut now, not in each run.
+    // Scales and other constants are padded and cropped at compile time, not in each run.
     const Pass* fold = find_pass("fold-constants");
     if (fold) TENON_OK(fold->run(graph), fold->name);
     return Change::yes;
@@ -189,7 +189,7 @@ class Backend final : public TargetBackend {
     return text;
   }
 
-  // `host`: predicted at the rates of this machine, else at those that the target states.
+  // `host`: predicts with the rates of this machine, otherwise with those that the target states.
   static std::vector<KernelInfo> kernel_infos(const Graph& graph, Compiler& compiler, bool host) {
     const TargetDescription target =
         host ? rated(compiler.target(), program::CostModel::of_machine(), clock_hz()) : compiler.target();
@@ -203,14 +203,14 @@ class Backend final : public TargetBackend {
       infos.back().code_bytes = (*made)->form.code_bytes;
       if (const auto stages = irgen::stages_of_calls(**made, compiler, default_pool().threads()); stages.ok())
         for (const auto& stage : *stages) infos.back().stages.push_back({stage->body.name, stage->form.code_bytes});
-      // Whichever takes longer, movement or arithmetic, hides the other.
+      // Data movement and arithmetic overlap: the longer of the two determines the time.
       infos.back().predicted_us =
           std::max(infos.back().predicted_us, arithmetic_us(compiler.cycles_of_call(**made), target));
     }
     return infos;
   }
 
-  // On one thread. 0: not known.
+  // On one thread; 0 if unknown.
   static double arithmetic_us(double cycles, const TargetDescription& target) {
     return target.clock_hz ? cycles / vector_units(target) / static_cast<double>(target.clock_hz) * 1e6 : 0;
   }

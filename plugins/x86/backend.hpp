@@ -1,9 +1,10 @@
-// The targets of the plugin: snippets as machine code, movement as statements of programs, on the host's memory.
+// The targets of the plugin. Snippets become machine code, data movement becomes statements of programs; all memory is
+// that of the host.
 //
 // Options of a target file:
-//   fuse       false: every operator is a kernel of its own; to see what fusing is good for. Default true
-//   contract   false: no a * b + c in one instruction, so that results have the bits of the operators one by one.
-//   Default true
+//   fuse       false: each operator is a kernel of its own, to measure what fusion gains. Default true
+//   contract   false: no a * b + c in one instruction, so that results have the bits of the separate operators.
+//              Default true
 #pragma once
 #include <memory>
 
@@ -11,7 +12,7 @@
 
 namespace tenon::x86 {
 
-// An error when the description's features are not those of an instruction set that code is made for.
+// An error when the description's features do not include an instruction set that code is generated for.
 Result<std::unique_ptr<TargetBackend>> create_backend(TargetDescription description);
 
 }  // namespace tenon::x86

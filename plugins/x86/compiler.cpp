@@ -74,7 +74,7 @@ snippet::BoundRules Compiler::bound_rules() const {
     return row ? row->max_ulp : 0;
   };
   const bool contract = forms_->options().contract;
-  // divide_by_constants() may be a unit off where quotients are tiny.
+  // divide_by_constants() may be 1 ulp off where quotients are tiny.
   return {.max_ulp = max_ulp,
           .constant_quotient_ulp = 1,
           .contract = contract,

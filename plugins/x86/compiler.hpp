@@ -1,5 +1,5 @@
-// Compiler: from bodies of snippets to functions, for one target. The walk of docs/snippets.md on one page; what the
-// forms of the code are is in forms.hpp.
+// Compiler: from the bodies of snippets to functions, for one target. docs/snippets.md describes the stages; forms.hpp
+// describes the forms of the code.
 #pragma once
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace tenon::x86 {
 
-// Every row of this plugin: structure (structure.hpp) and operators (emitters/). Made once.
+// All rows of this plugin: structure (structure.hpp) and operators (emitters/). Made once.
 Result<const codegen::JitterTable*> jitter_table();
 
 // Any thread.
@@ -21,24 +21,24 @@ class Compiler final : public irgen::SnippetCompiler {
  public:
   Compiler(TargetDescription target, const codegen::JitterTable& table, CompilerOptions options = {})
       : forms_(std::make_shared<const FormMaker>(std::move(target), table, options)) {}
-  // The form that serves any call; and where extents are known, the others that calls run. Those for large calls of
-  // open extents are made when the first such call comes, which may be after the compiler is gone.
+  // The form that serves any call and, where extents are known, the other forms that calls run. For open extents, the
+  // forms for large calls are generated when the first such call comes, which may be after this compiler is destroyed.
   Result<std::shared_ptr<const irgen::SnippetCode>> compile(const snippet::Body& body) override;
   bool writes_parts() const override { return true; }
   snippet::BoundRules bound_rules() const override;
 
-  // The code of this body with the names of its own operators: what any call may run, then what large ones do.
+  // The code of this body, with the names of its own operators: first the form for any call, then those for large ones.
   enum class Forms { first, all };
   Result<std::vector<CodeObject>> assemble_snippet(const snippet::Body& body, Forms forms = Forms::all) const;
 
-  // Is there an emitter for this operator of a body (TokenizeOptions::can_emit)?
+  // Whether there is an emitter for this operator of a body (TokenizeOptions::can_emit).
   bool can_emit(const codegen::Signature& signature) const;
-  // Why code for this body cannot be made: the first operator without an emitter, or element that it cannot load or
-  // store. "" when it can.
+  // The reason why code for this body cannot be generated: the first operator without an emitter, or the first element
+  // type that cannot be loaded or stored. "" when it can.
   std::string why_not(const snippet::Body& body) const;
 
-  // Of a call of `made`, by the instructions of its kernel; where these do not tell, by the operators of its body. 0:
-  // extents are not known.
+  // Cycles of a call of `made`, from the instructions of its kernel, or where these do not tell, from the operators of
+  // its body. 0: extents are not known.
   double cycles_of_call(const irgen::SnippetCode& made) const;
 
   const TargetDescription& target() const { return forms_->target(); }

@@ -22,7 +22,7 @@ namespace {
 using Xbyak::util::Cpu;
 
 const Cpu& cpu_of_machine() {
-  static const Cpu cpu;  // asks the operating system as well: XCR0
+  static const Cpu cpu;  // also asks the operating system, through XCR0
   return cpu;
 }
 
@@ -66,7 +66,7 @@ codegen::RegisterPool register_pool(Isa isa) {
   else
     pool.lane_mask_file = codegen::RegisterFile::vector;
   using Xbyak::Operand;
-  // Those that a callee may destroy first; the others cost a push and a pop.
+  // Caller-saved registers first; each of the others costs a push and a pop.
   pool.registers[static_cast<size_t>(codegen::RegisterFile::general)] = {
       Operand::RCX, Operand::RDX, Operand::RSI, Operand::R8,  Operand::R9,  Operand::R10, Operand::R11,
       Operand::RBX, Operand::RBP, Operand::R12, Operand::R13, Operand::R14, Operand::R15};

@@ -17,7 +17,7 @@ using Xbyak::util::Cpu;
 using Words = std::array<uint32_t, 4>;  // eax, ebx, ecx, edx
 
 constexpr uint32_t kAmdLeaves = 0x80000000, kAmdFeatures = 0x80000001, kAmdCaches = 0x8000001d, kIntelCaches = 4;
-constexpr uint32_t kTopologyExtensions = 1u << 22;  // kAmdFeatures, ecx: kAmdCaches is there
+constexpr uint32_t kTopologyExtensions = 1u << 22;  // kAmdFeatures, ecx: kAmdCaches exists
 constexpr uint32_t kZen = 0x17, kZen5 = 0x1a;       // families: the first, and the fifth
 
 Words cpuid(uint32_t leaf, uint32_t number = 0) {
@@ -26,7 +26,7 @@ Words cpuid(uint32_t leaf, uint32_t number = 0) {
   return words;
 }
 
-// The leaf that lists caches, in one form with Intel and AMD; 0: none.
+// The leaf that lists caches, in one format for Intel and AMD; 0: none.
 uint32_t caches_leaf() {
   if (cpuid(0)[0] >= kIntelCaches && (cpuid(kIntelCaches)[0] & 31) != 0) return kIntelCaches;
   const bool listed = cpuid(kAmdLeaves)[0] >= kAmdCaches && (cpuid(kAmdFeatures)[2] & kTopologyExtensions) != 0;
@@ -79,7 +79,7 @@ TargetDescription described(TargetDescription target, const Machine& machine) {
       memory.load_bytes = 32;
     }
   }
-  // Vectors of 512 bits take both of a Zen 4's units.
+  // A vector of 512 bits occupies both units of a Zen 4.
   constexpr uint64_t kLanes = 16;
   for (Engine& engine : target.engines)
     if (zen && machine.family < kZen5 && engine.lanes == kLanes)
@@ -90,8 +90,8 @@ TargetDescription described(TargetDescription target, const Machine& machine) {
 double clock_hz() {
   static const double timed = [] {
     using Clock = std::chrono::steady_clock;
-    // Each product waits for the one before: 3 cycles on all processors that have AVX2 (Intel's and AMD's optimisation
-    // manuals). Load and a clock that is still rising make tries slower, so the fastest counts.
+    // A dependency chain of products: 3 cycles each on all processors that have AVX2 (Intel's and AMD's optimisation
+    // manuals). Load and a clock that is still rising make tries slower, so the fastest one counts.
     constexpr int kTries = 16, kProducts = 8192;
     constexpr double kCycles = 3;
     double least = std::numeric_limits<double>::infinity();

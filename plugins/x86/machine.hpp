@@ -1,4 +1,4 @@
-// What this machine's processor says of itself, and what of it becomes part of a target's description.
+// What cpuid says about this machine's processor, and which of it becomes part of a target's description.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,28 +11,30 @@ namespace tenon::x86 {
 struct Machine {
   std::string vendor;                   // "GenuineIntel", "AuthenticAMD" ...
   uint32_t family = 0;                  // as displayed: base and extended family
-  uint64_t l1_bytes = 0, l2_bytes = 0;  // data caches of one core; 0: not said
+  uint64_t l1_bytes = 0, l2_bytes = 0;  // data caches of one core; 0: unknown
   bool has_vbmi = false;
 };
 
-// By cpuid; asked once.
+// Asks cpuid once.
 const Machine& machine();
 
-// `target` with the data caches `l1` and `l2` as large as the machine's. The last-level cache keeps the size that is
-// stated: others use it, too. Its lines are fetched ahead as stated, except on AMD's processors from Zen on: their
-// last-level cache belongs to a few cores, and answers before fetching ahead would gain anything, and before Zen 5 so
-// do the prefetchers of main memory, which follow two stretches of an array at once, and loads of 32 bytes come from
-// there faster than wider ones (docs/performance/lessons/machines.md). What is fetched along rows goes into the nearest
-// cache from Zen on. Before Zen 5, vectors of 512 bits are computed one at a
-// time. Memories that the target does not state are not added. A target with AVX-512 gets kVbmi where the machine has
-// it.
+// `target` with this machine's sizes of the data caches `l1` and `l2`. Memories that the target does not state are not
+// added. The last-level cache keeps its stated size, because other cores and machines use it, too. A target with
+// AVX-512 gets kVbmi where the machine has it. AMD processors from Zen on change these keys
+// (docs/performance/lessons/machines.md):
+// - `l3` is not prefetched from: this cache belongs to a few cores and answers before prefetching gains anything;
+// - lines of rows are prefetched into the nearest cache (`prefetch_level` 1);
+// - before Zen 5, `host` is not prefetched from either, because the hardware prefetchers suffice; these follow two
+//   stretches of an array at once, and loads of 32 bytes read main memory faster than wider ones;
+// - before Zen 5, vectors of 512 bits are computed one at a time.
 TargetDescription described(TargetDescription target, const Machine& machine);
 
-// Cycles a second that a core reaches under work, timed once, in some 0.1 ms.
+// The clock that a core reaches under load, in cycles per second. Timed once, in about 0.1 ms.
 double clock_hz();
 
-// `target` at the rates of a machine: each memory with the bandwidth of what holds as much there, and the clock. For
-// predictions; decisions are by what is stated, so that the same description gives the same code on any machine.
+// `target` with the rates of a machine: each memory gets the bandwidth of the machine's memory that holds as much, and
+// the clock is the machine's. For predictions only: decisions use the stated figures, so that one description gives the
+// same code on any machine.
 TargetDescription rated(TargetDescription target, const program::CostModel& machine, double clock_hz);
 
 }  // namespace tenon::x86

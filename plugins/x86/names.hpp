@@ -1,4 +1,4 @@
-// Operators and attributes of linear kernels that the passes look for, interned once.
+// Names of operators and attributes of linear kernels that the passes look for, interned once.
 #pragma once
 #include <tenon/snippet/body/body.hpp>
 #include <tenon/snippet/linear/linear_names.hpp>

@@ -1,4 +1,4 @@
-// Xbyak, as this plugin uses it: and_(), or_(), xor_(), not_() instead of methods that are called as operators are.
+// Xbyak as this plugin uses it: methods and_(), or_(), xor_(), not_() instead of names that are C++ operators.
 #pragma once
 #ifndef XBYAK_NO_OP_NAMES
 #define XBYAK_NO_OP_NAMES

@@ -1,14 +1,15 @@
-// Attention by running softmax: a job has some rows of queries of one head and walks the keys block by block. Scores
-// of a block live in registers; what a row has seen so far is its greatest score, the sum of exponentials, and the
-// weighted sum of values, which shrink when a greater score comes (Milakov and Gimelshein 2018). Scores see memory only
-// where qk_matmul_output asks for them. Q, K, V of narrow floats are computed in f32.
+// Attention by online softmax: a job has some rows of queries of one head and traverses the keys block by block. Scores
+// of a block are in registers. The state of a row is its greatest score, the sum of exponentials, and the weighted sum
+// of values; the sums are rescaled when a greater score comes (Milakov and Gimelshein 2018). Scores are written to
+// memory only where qk_matmul_output asks for them. Q, K, V of narrow floats are computed in f32.
 //
 //   local memory   a block of keys, transposed, DEPTH elements of each at a time; the block's values
-//   registers      ROWS rows by KEYS scores; ROWS by COLUMNS sums, of which wider heads have several jobs
+//   registers      ROWS rows by KEYS scores; ROWS by COLUMNS sums; wider heads have several jobs
 //
-// In work groups an item has a row. Its query is in local memory as well: an item that reads it where it lies is a row
-// away from its neighbours, and does so for each block of keys. So are the weights of a block, which would be an array
-// of the item's own otherwise; scores and sums are registers, since all that counts them is unrolled.
+// In work groups an item has one row. Its query is in local memory as well, because in global memory it is a row away
+// from those of adjacent items, and is read for each block of keys. The weights of a block are in local memory, too,
+// because they would otherwise be an array in private memory; scores and sums are registers, since all loops over them
+// are unrolled.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -29,7 +30,7 @@ namespace {
 using irgen::KernelRequest;
 
 constexpr int kMostColumns = 128, kVectorsOfGroup = 4, kLeastDepth = 16;
-constexpr int kMostQueryRows = 32;  // of a work item that is alone
+constexpr int kMostQueryRows = 32;  // of a work item in a group of one
 
 constexpr std::string_view kMask =
     "if (n[23] == 1) bias = (TV)MASK_OF(MASK(bias_at + i * n[22])); "
@@ -43,12 +44,12 @@ std::optional<int64_t> extent_of(const Type& type, size_t from_end) {
   return (*dims)[dims->size() - 1 - from_end];
 }
 
-// Rows and columns as many as the heads have, where that is known.
+// As many rows and columns as the heads have, where that is known.
 void fit_group(AttentionTile& tile, int64_t value_size, int bytes, const ComputeTarget& target) {
   const auto fits = [&] { return tile.local_elements() * bytes <= target.local_bytes; };
   tile.group = target.work_group, tile.vectors = kVectorsOfGroup;
   while (2 * tile.columns <= kMostColumns && tile.columns < value_size) tile.columns *= 2;
-  // Columns last: what has no place has a job of its own, which computes the scores again.
+  // Columns last: those that do not fit have a job of their own, which computes the scores again.
   while (!fits() && tile.depth > kLeastDepth) tile.depth /= 2;
   while (!fits() && tile.columns > tile.lanes) tile.columns /= 2;
   while (!fits() && tile.vectors > 1) tile.vectors /= 2;
@@ -115,7 +116,7 @@ void define_attention_tile(ComputeSource& source, const AttentionTile& tile, Ele
   source.define("ROW_PITCH", tile.row_pitch());
   source.define("QUERY(row, d)", "query_panel[(d) * ROW_PITCH + (row)]");
   source.define("WEIGHT(row, t)", "weight_panel[(t) * ROW_PITCH + (row)]");
-  // An item reads what it has kept itself.
+  // An item only reads what it has stored itself.
   std::string kept;
   for (int lane = 0; lane < tile.lanes; ++lane)
     kept += str(lane ? ", " : "", "WEIGHT(LOCAL_ID, (v) * LANES + ", lane, ") = (weight).s", "0123456789abcdef"[lane]);
@@ -140,7 +141,7 @@ void define_mask(ComputeSource& source, const KernelRequest& request, ElementTyp
   source.define("MASK_OF_V(m)", truths ? "select((TV)-INFINITY, (TV)0, (m) != (TV)0)" : "(m)");
 }
 
-// SHOW(stage): x is what `qk_matmul_output_mode` wants. One of the jobs that differ in columns shows it.
+// SHOW(stage): outputs x as `qk_matmul_output_mode` says. Of the jobs that differ in columns, one does that.
 void define_shown(ComputeSource& source, const KernelRequest& request, ElementType work) {
   const bool shows = request.results.size() > 3;
   source.define("SHOWS", shows ? 1 : 0);
@@ -157,7 +158,7 @@ void define_shown(ComputeSource& source, const KernelRequest& request, ElementTy
 
 // ---- A launch ----
 
-// From batch to batch, head to head, row to row, and elements of a row of a mask that may have fewer axes.
+// Strides of a mask, which may have fewer axes: from batch to batch, head to head, row to row; and elements of a row.
 Result<std::array<int64_t, 4>> mask_strides(const Op& op, const Dims& mask, const Dims& scores) {
   std::array<int64_t, 4> made{};
   const size_t rank = mask.size();
@@ -196,7 +197,7 @@ Result<ComputeLaunch> launch_of(const Op& op, const CallShapes& shapes, const At
   if (shapes.operands.size() > 6 && op.operand(6) && elements_of(shapes.operands[6]) != q.batch)
     return error(Code::unsupported, "nonpad_kv_seqlen of ", op.describe(), " is ", shapes.operands[6]);
   const int64_t row_jobs = (q.length + rows - 1) / rows, column_jobs = (v.size + tile.columns - 1) / tile.columns;
-  // Scores are wanted even of values that have no elements.
+  // Scores are an output even if values have no elements.
   const int64_t columns = op.result_count() > 3 ? std::max<int64_t>(column_jobs, 1) : column_jobs;
   const int64_t jobs = q.batch * q.heads * row_jobs * columns;
   const int64_t present = op.result_count() > 1 ? k.batch * k.heads * keys : 0;
@@ -212,7 +213,7 @@ Result<ComputeLaunch> launch_of(const Op& op, const CallShapes& shapes, const At
 
 // ---- The source ----
 
-// PAST_K and PAST_V are never read where there is no past.
+// PAST_K and PAST_V are not read where there is no past.
 void define_attention_ports(ComputeSource& source, ElementType work) {
   source.load("Q", 0, work);
   source.load("K", 1, work);

@@ -1,4 +1,4 @@
-// The lines of an attention kernel (attention.hpp).
+// The text of an attention kernel (attention.hpp).
 #include <string_view>
 
 #include <tenon/support/str.hpp>
@@ -9,7 +9,7 @@ namespace tenon::opencl {
 namespace {
 
 // n: 0 rows, 1 keys of K, 2 of the past, 3 and 4 elements of a head of Q and V, 5 heads of Q, 6 of them for each of K,
-// 7 heads of K, then elements from batch to batch, head to head, row to row: 8 of Q, 11 of K, 14 of V, 17 of Y; 20 of
+// 7 heads of K, then strides from batch to batch, head to head, row to row: 8 of Q, 11 of K, 14 of V, 17 of Y; 20 of
 // the mask from batch to batch, head to head, row to row; 23 elements of its row, 24 bits of the scale, 25 jobs of
 // rows, 26 jobs of columns, 27 jobs, 28 rows of present_key and of present_value.
 constexpr std::string_view kAttentionJob = R"(
@@ -34,7 +34,7 @@ UNROLL
       for (int i = 0; i < ROWS * SUMS; ++i) sums[i] = (TV)0;
 )";
 
-// Scores of a block of keys, up to what is added to them.
+// The scores of a block of keys, before the bias.
 constexpr std::string_view kPackKeys = R"(
         for (int i = 0; i < ROWS * VECTORS; ++i) s[i] = (TV)0;
         for (long d0 = 0; d0 < D; d0 += DEPTH) {
@@ -52,7 +52,7 @@ constexpr std::string_view kPackKeysEnd = R"(
           SYNC;
         }
 )";
-// Neighbouring items fetch neighbouring elements. Queries stay where they are, if they are there as a whole.
+// Adjacent items load adjacent elements. Queries are loaded once, if local memory holds whole ones.
 constexpr std::string_view kPackKeysTogether = R"(
 UNROLL
         for (int i = 0; i < VECTORS; ++i) s[i] = (TV)0;
@@ -74,7 +74,7 @@ constexpr std::string_view kPackKeysTogetherEnd = R"(          SYNC;
         }
 )";
 
-// What becomes of the scores x of a row, a vector at a time.
+// What is done with the scores x of a row, one vector at a time.
 constexpr std::string_view kBias = R"(
             const long j0 = k0 + v * LANES;
             TV x = s[r * VECTORS + v] * scale;
@@ -124,7 +124,7 @@ constexpr std::string_view kPackValues = R"(
             VALUE(t, c) = c >= count || j >= keys ? (T)0 : j < past ? PAST_V(before + c) : V(own + c);
         }
 )";
-// Neighbouring items fetch neighbouring columns.
+// Adjacent items load adjacent columns.
 constexpr std::string_view kPackValuesTogether = R"(
         for (int i = LOCAL_ID; i < KEYS * COLUMNS; i += LOCAL_SIZE) {
           const int t = i / COLUMNS, c = i % COLUMNS;
@@ -148,7 +148,7 @@ constexpr std::string_view kSumValues = R"(        SYNC;
           for (int c = 0; c < SUMS; ++c) {
 )";
 
-// What is not unrolled has an array of its own: an array that an index runs along is no registers.
+// Loops that are not unrolled use an array of their own, because an array with a variable index is not in registers.
 constexpr std::string_view kStoredTogether = R"(
       TV stored[SUMS];
 UNROLL
@@ -165,7 +165,7 @@ constexpr std::string_view kStore = R"(
         }
 )";
 
-// Probabilities, when what they are divided by is known: scores once more.
+// Probabilities, when the divisor is known: computes the scores once more.
 constexpr std::string_view kShowProbabilities = R"(
         for (int r = 0; r < ROWS && row0 + r < L; ++r) {
           const long i = row0 + r, limit = VISIBLE(i);
@@ -178,7 +178,7 @@ BIAS
         }
 )";
 
-// A row of present_key, or of present_value behind them.
+// A row of present_key or, after these, of present_value.
 constexpr std::string_view kPresent = R"(
     } else {
       const long line = item - n[27], values = line >= n[28], row = values ? line - n[28] : line;
@@ -196,7 +196,7 @@ constexpr std::string_view kPresent = R"(
     }
 )";
 
-// sum[row][vector] += factor[row] * panel[vector] over steps, with names instead of indices: registers.
+// sum[row][vector] += factor[row] * panel[vector] over steps. Uses names instead of indices, so that all are registers.
 struct MicroProduct {
   int rows, vectors;
   std::string_view indent, loop;  // over `step`
@@ -254,7 +254,7 @@ std::string sums_text(const AttentionTile& tile) {
   return str(kPackValues, kSumValues, product.text(), "          }\n        SYNC;\n");
 }
 
-// `by` for each `name`.
+// Replaces each `name` by `by`.
 std::string replaced(std::string text, std::string_view name, std::string_view by) {
   for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + by.size()))
     text.replace(at, name.size(), by);

@@ -15,7 +15,7 @@ struct Deciding {
   std::vector<size_t> operands;
 };
 
-// By what the operators' shape rules and the families ask for.
+// From what the operators' shape rules and the families require.
 const std::vector<Deciding>& deciding_table() {
   static const std::vector<Deciding> kTable = {
       {"Reshape", {1}},        {"Expand", {1}},          {"Squeeze", {1}},         {"Unsqueeze", {1}},

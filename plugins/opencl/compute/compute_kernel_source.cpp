@@ -1,4 +1,4 @@
-// The kernel around a body: arguments, the share of items that a work item has, comments, the epilogue's numbers.
+// The kernel around a body: arguments, distribution of items over work items, comments, the epilogue's numbers.
 #include <algorithm>
 #include <cctype>
 
@@ -24,7 +24,7 @@ ushort to_bfloat(float x) {
 
 )";
 
-// Neighbours to the same work item, or to neighbouring ones.
+// Adjacent items are done by the same work item, or by adjacent ones.
 constexpr std::string_view kShareOfOne =
     R"(  const long workers = get_global_size(0), begin = items * get_global_id(0) / workers;
   const long end = items * (get_global_id(0) + 1) / workers;
@@ -37,7 +37,7 @@ constexpr std::string_view kShareOfGroups =
 
 bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Is `name` called in the line?
+// Whether `name` is called in the line.
 bool calls(std::string_view line, std::string_view name) {
   for (size_t at = line.find(name); at != std::string_view::npos; at = line.find(name, at + 1))
     if ((at == 0 || !is_name(line[at - 1])) && line.substr(at + name.size()).starts_with("(")) return true;
@@ -55,7 +55,7 @@ std::string ComputeSource::commented(std::string_view text) const {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     made += line;
-    // A comment would end the lines of a macro that goes on.
+    // In a macro of several lines, a comment would swallow the continuation.
     if (line.find_first_not_of(" {};") != std::string_view::npos && !line.ends_with("\\")) {
       std::string comment = stage;
       std::string_view before = ": ";
@@ -73,7 +73,7 @@ std::string ComputeSource::commented(std::string_view text) const {
 
 namespace {
 
-// Puts the extents of the epilogue's space, and what divides by them, before the numbers of the kernel.
+// Puts the extents of the epilogue's space, and their reciprocals, before the numbers of the kernel.
 std::function<Result<ComputeLaunch>(const CallShapes&)> with_places(
     snippet::Body body, size_t result, std::function<Result<ComputeLaunch>(const CallShapes&)> launch) {
   return

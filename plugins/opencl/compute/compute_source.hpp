@@ -1,4 +1,4 @@
-// ComputeSource: the text of a compute kernel around the work of one item.
+// ComputeSource: builds the source of a compute kernel around the work of one item.
 //
 //   ComputeSource source(request, target);
 //   source.load("X", 0, kF32);               // X(i): element i of operand 0 as a float; XV(i): `lanes` of them
@@ -19,32 +19,33 @@ namespace tenon::opencl {
 
 // The type that elements are computed in: f32 for narrower floats, 32 bits for narrower integers and booleans.
 ElementType work_type_of(ElementType element);
-// Unsigned integers of the same bytes: for what is only moved. Invalid when an element is no 1, 2, 4 or 8 bytes.
+// The unsigned integer type of the same size, for elements that are only moved. Invalid unless that is 1, 2, 4 or 8
+// bytes.
 ElementType raw_type_of(ElementType element);
-// Sums are kept in doubles where the device has them.
+// Sums are accumulated in doubles where the device has them.
 ElementType sum_type_of(ElementType work, const ComputeTarget& target);
 
-// A function NAME(x) of the lanes of a vector, `both` of two halves again and again: an operator such as "+", or a
-// function's name.
+// A function NAME(x) that reduces the lanes of a vector by halving; `both` combines two halves: an operator such as
+// "+", or the name of a function.
 std::string lanes_function(std::string_view name, std::string_view both, ElementType work, int lanes);
 
 class ComputeSource {
  public:
   ComputeSource(const irgen::KernelRequest& request, const ComputeTarget& target);
 
-  // How many elements NAMEV(i) reads.
+  // Sets the number of elements that NAMEV(i) reads.
   void vectors_of(int lanes) { lanes_ = lanes; }
-  // Functions of the upper-case name: NAME(i) and NAMEV(i) with elements of operand `i` as `work`. Errors of these
-  // four come with kernel(): an element type that the device does not have.
+  // Defines functions of the upper-case name: NAME(i) and NAMEV(i) with elements of operand `i` as `work`. Errors of
+  // these functions, for element types that the device does not have, are returned by kernel().
   void load(std::string_view name, size_t operand, ElementType work);
-  // NAME_TYPE, the type of pointers NAME_AT(i) to element i, and NAME_FROM(p, i): element i behind one. For inner loops
-  // with several pointers: compilers turn sums of indices into vectors, and take them apart again.
+  // Defines NAME_TYPE, the type of pointers NAME_AT(i) to element i, and NAME_FROM(p, i): element i from a pointer on.
+  // For inner loops with several pointers: compilers vectorise sums of indices, and then extract their lanes again.
   void load_by_pointer(std::string_view name, size_t operand, ElementType work);
-  // NAME(i, value), with the value as `work`.
+  // Defines NAME(i, value), with the value as `work`.
   void store(std::string_view name, size_t result, ElementType work);
-  // The same, and GET_NAME(i) reads what was stored.
+  // The same, and GET_NAME(i), which reads what was stored.
   void load_stored(std::string_view name, size_t result, ElementType work);
-  // NAME(i) is `none` where the operator has no such operand; what is stored is dropped where it has no such result.
+  // NAME(i) is `none` where the operator has no such operand; stores are dropped where it has no such result.
   void load_optional(std::string_view name, size_t operand, ElementType work, std::string_view none);
   void store_optional(std::string_view name, size_t result, ElementType work);
   // Elements as raw bits.
@@ -55,21 +56,21 @@ class ComputeSource {
   void define(std::string_view name, const T& value) {
     defines_ += str("#define ", name, " ", value, "\n");
   }
-  // A float by its bits.
+  // A float constant, written by its bits.
   void define_float(std::string_view name, double value);
-  // The same as a double where sums are kept in doubles.
+  // The same, as a double where sums are accumulated in doubles.
   void define_wide(std::string_view name, double value);
-  // Functions before the kernel.
+  // Adds functions before the kernel.
   void functions(std::string_view text);
-  // Lines at the beginning of the kernel: local memory.
+  // Adds lines at the beginning of the kernel, for local memory.
   void local(std::string_view text) { local_ += text; }
-  // PLACE, FINISH, FINISH_WHOLE and IN_LINE (epilogue.hpp) in the body instead of stores; vectors x of `lanes`.
+  // The body uses PLACE, FINISH, FINISH_WHOLE and IN_LINE (epilogue.hpp) instead of stores; vectors x have `lanes`.
   void finish(const Epilogue& epilogue, int lanes);
-  // An item is the work of all items of a work group: LOCAL_ID of LOCAL_SIZE works, and SYNC; waits for the others.
+  // An item is the work of a whole work group: of work item LOCAL_ID of LOCAL_SIZE; SYNC; is a barrier.
   void of_group() { of_group_ = true; }
-  // The body uses sub-groups of such work groups.
+  // The body uses the sub-groups of such work groups.
   void use_sub_groups() { uses_sub_groups_ = true; }
-  // FAULT; in the body says that data are wrong.
+  // In the body, FAULT; reports invalid data.
   void can_fail() { can_fail_ = true; }
 
   // `body`: the work of `item`, which may read n[].
@@ -77,18 +78,18 @@ class ComputeSource {
 
  private:
   struct Access {
-    std::string index, vector;  // texts with i as the first element
+    std::string index, vector;  // texts in which i is the first element
   };
   struct Function {
     std::string text;
-    bool plain;  // not one with comments of its own
+    bool plain;  // without comments of its own
   };
-  // A name of the source, and what its use means to a reader: "reads %x".
+  // A name in the source, and its meaning for a reader: "reads %x".
   struct Meaning {
     std::string name, text;
   };
   void means(std::string_view name, std::string_view what, const Value* value);
-  // With ComputeTarget::comments: beside each line the operator, and what the line reads and writes.
+  // With ComputeTarget::comments: adds to each line the operator, and what the line reads and writes.
   std::string commented(std::string_view text) const;
   Access access(std::string_view port, ElementType element, ElementType work);
   void checked(ElementType element);

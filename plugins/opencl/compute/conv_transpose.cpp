@@ -1,4 +1,4 @@
-// ConvTranspose gathers, for one output element, the inputs that reach it.
+// ConvTranspose as a gather: each output element sums the inputs that contribute to it.
 #include <tenon/ops/convolution.hpp>
 
 #include "opencl/compute/conv_forms.hpp"

@@ -1,7 +1,7 @@
-// Conv by planes (depthwise.cpp), images (image_convolutions.cpp) or blocks (group_convolutions.cpp) where these serve,
-// else as an implicit matrix product by tiles of registers (tile.hpp): output channels by output positions. The
-// positions' inputs, tap by tap, are the panel that is packed; with few output channels they are gathered where they
-// are wanted.
+// Conv by planes (depthwise.cpp), images (image_convolutions.cpp) or blocks (group_convolutions.cpp) where these apply,
+// otherwise as an implicit matrix product with register tiles (tile.hpp): output channels by output positions. The
+// inputs of the positions, tap by tap (im2col), are the packed panel; with few output channels they are gathered when
+// they are used.
 #include <algorithm>
 
 #include <tenon/ops/convolution.hpp>
@@ -29,8 +29,8 @@ constexpr std::string_view kConvHead = R"(
     const long plane = (image * n[1] + group * channels) * in_size, all = n[0] * n[1] * in_size;
 )";
 
-// A vector of positions is some stretches along the last axis; each reads a tap's inputs side by side, or by steps of
-// the stride, or not at all where they lie in the padding.
+// A vector of positions consists of stretches along the last axis. For a tap, each reads adjacent inputs, or inputs a
+// stride apart, or nothing where they are in the padding.
 constexpr std::string_view kStretches = R"(
 TV tenon_reach(const long from, const int low, const int high, const long all, __global const uchar* a0) {
   const IV lane = LANE_NUMBERS;
@@ -109,8 +109,8 @@ constexpr std::string_view kConvPanel = R"(
     SYNC;
 )";
 
-// Few output channels: the positions' inputs are gathered for each tile of them, tap by tap; the image is read as it
-// lies where the positions are neighbours.
+// For few output channels: the inputs of the positions are gathered for each tile, tap by tap, or read as vectors where
+// the positions are adjacent.
 constexpr std::string_view kConvDirect = R"(
     for (long first = row0; first < row1; first += ROWS)
     for (int part = 0; part < VECTORS; ++part) {
@@ -191,7 +191,7 @@ ProductExtents extents_of(const KernelRequest& request, int64_t group) {
   return made;
 }
 
-// Of the last axis; attributes state it.
+// The stride of the last axis, an attribute.
 int64_t last_stride(const Op& op) {
   const Attribute* strides = op.attributes().find("strides");
   const auto* values = strides ? strides->get_if<std::vector<int64_t>>() : nullptr;
@@ -209,7 +209,7 @@ void define_conv(ComputeSource& source, const KernelRequest& request, ElementTyp
   define_axes(source, spatial_rank(request, 0), kConvAxes);
 }
 
-// How many channels and taps a panel has.
+// Sets the channels and taps of a panel.
 void cut_depth(const ProductTile& tile, int64_t channels, int64_t taps, ComputeLaunch& launch) {
   launch.numbers[9] = std::clamp<int64_t>(tile.depth / std::max<int64_t>(taps, 1), 1, std::max<int64_t>(channels, 1));
   launch.numbers[10] = std::max<int64_t>(std::min(taps, tile.depth), 1);
@@ -241,7 +241,7 @@ Result<ComputeKernel> make_conv(const KernelRequest& request, const ComputeTarge
   return source.kernel(body, [op, tile, target, group](const CallShapes& shapes) -> Result<ComputeLaunch> {
     const Dims &x = shapes.operands[0], &w = shapes.operands[1], &y = shapes.results[0];
     TENON_TRY(axes, window_axes(*op, spatial_of(x), spatial_of(y), kernel_of(w)));
-    // A plain image is one line: no vector of positions is in two rows of it.
+    // A plain image is treated as one line, so no vector of positions spans two rows.
     if (is_plain(axes))
       for (size_t d = 0; d + 1 < axes.size(); ++d) {
         axes.back().in *= axes[d].in, axes.back().out *= axes[d].out;

@@ -1,5 +1,5 @@
-// Windows whose taps are no block of the image: DeformConv reads each where an offset says, Col2Im adds blocks
-// together.
+// Windows whose taps do not form a block of the image: DeformConv reads each where an offset says, Col2Im sums
+// overlapping blocks.
 #include <algorithm>
 
 #include <tenon/ir/builder.hpp>

@@ -1,4 +1,4 @@
-// Convolutions with one input channel a group, by planes.
+// Convolutions with one input channel per group, by planes.
 #include <algorithm>
 
 #include <tenon/ops/convolution.hpp>

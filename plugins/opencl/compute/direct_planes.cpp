@@ -1,5 +1,5 @@
-// Windows over planes that are read where they lie: LINES rows of outputs at once, a vector of columns after the other,
-// as memory likes it.
+// Windows over planes whose inputs are read directly: LINES rows of outputs at once, vector by vector along the
+// columns, in memory order.
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -29,7 +29,7 @@ constexpr std::string_view kLines = R"(
         const int from_column = (x0 + column) * COLUMN_STRIDE - columns_before;
         const IV from_columns = LANE_NUMBERS * (IV)COLUMN_STRIDE + (IV)from_column;
 )";
-// Loads reach beyond rows, which does no harm within the input.
+// Loads may extend beyond rows; that is harmless within the input.
 constexpr std::string_view kWithin = R"(
         const int within =
             lowest + from_column >= 0 && highest + from_column + BEHIND + COLUMN_STRIDE * LANES <= elements;
@@ -47,7 +47,7 @@ constexpr std::string_view kEachTap = R"(
               const int column_of_tap = from_column + tap % COLUMN_KERNEL * COLUMN_DILATION;
               const long from = in_plane + (long)row * in_columns;
 )";
-// Where no rows were taken first, but could be read.
+// Where rows were not accumulated first, but may be read as vectors.
 constexpr std::string_view kEachVector = R"(
               if (within) {
                 const IV columns = from_columns + (IV)(column_of_tap - from_column);
@@ -56,7 +56,7 @@ constexpr std::string_view kEachVector = R"(
                 continue;
               }
 )";
-// At the input's begin and end element by element.
+// At the begin and the end of the input, element by element.
 constexpr std::string_view kEachElement = R"(
               T some[LANES];
               for (int t = 0; t < LANES; ++t) {
@@ -76,7 +76,7 @@ constexpr std::string_view kEachLine = R"(
     }
 )";
 
-// Lanes of a vector with a row's inputs behind those of all lanes' first taps.
+// Lanes of a vector with those inputs of a row that come after the first taps of all lanes.
 int64_t direct_tail(const PlaneWindow& w) {
   const int64_t behind = w.reach(1) + 1 - w.stride[1];
   return behind <= 0 ? 0 : std::max<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(behind))), 2);
@@ -114,7 +114,7 @@ class PlaneWriter {
     for (int64_t l = 0; l < lines_; ++l) all += text(l);
     return all;
   }
-  // Whole vectors of all lines, which stay in registers.
+  // For whole vectors of all lines, which stay in registers.
   std::string whole_lines() const {
     return str("        if (count == LANES && line + LINES <= job_rows) {\n", each_line([](int64_t l) {
                  return str("          {\n            const long first = first_of_lines + ", l,
@@ -123,7 +123,7 @@ class PlaneWriter {
                }),
                "          continue;\n        }\n");
   }
-  // An input row, from the first one of the lines on, and the windows that cover it: line, row of the kernel.
+  // Maps an input row, counted from the first row of the lines, to the windows that cover it: line, row of the kernel.
   using Covered = std::map<int64_t, std::vector<std::pair<int64_t, int64_t>>>;
   Covered rows() const {
     Covered made;
@@ -131,7 +131,7 @@ class PlaneWriter {
       for (int64_t k = 0; k < w_.kernel[0]; ++k) made[l * w_.stride[0] + k * w_.dilation[0]].push_back({l, k});
     return made;
   }
-  // Where the vectors begin that the taps of a row are made of; of stride 2 pairs.
+  // The offsets of the vectors that the taps of a row are taken from; for stride 2 these are pairs.
   std::set<int64_t> loads() const {
     std::set<int64_t> made;
     for (int64_t k = 0; k < w_.kernel[1]; ++k)
@@ -163,8 +163,8 @@ class PlaneWriter {
     return text;
   }
 
-  // The vectors of all rows become one row before taps are cut out of it: one vector, of stride 2 a pair, and the few
-  // inputs behind. Rows in the padding are the window's nearest within the input once more.
+  // Accumulates the vectors of all rows into one row before taps are cut out of it: a vector, for stride 2 a pair, and
+  // the few inputs after it. A row in the padding is replaced by the window's nearest row within the input.
   std::string rows_first() const {
     std::string text;
     for (const auto& [row, windows] : rows()) {
@@ -188,7 +188,7 @@ class PlaneWriter {
     }
     return text;
   }
-  // With `numbers_only`: if all inputs that were read are numbers.
+  // With `numbers_only`: only if no input that was read is NaN.
   std::string served(bool numbers_only) const {
     if (!numbers_only) return "          served = 1;\n";
     std::string lanes, tails;
@@ -200,7 +200,7 @@ class PlaneWriter {
     if (!tails.empty()) tails = str(" & tenon_all_of_tail(", tails, ")");
     return str("          served = (tenon_all(", lanes, ")", tails, ") != 0;\n");
   }
-  // Names and types of what is loaded of a row.
+  // Names and types of the values loaded from a row.
   std::vector<std::pair<std::string, std::string>> parts() const {
     std::vector<std::pair<std::string, std::string>> made{{"low", "TV"}};
     if (w_.stride[1] == 2) made.push_back({"high", "TV"});
@@ -236,7 +236,7 @@ bool reads_planes_directly(const PlaneWindow& window, const ComputeTarget& targe
   return target.work_group == 1 && window.lanes > 1 && window.stride[1] <= 2;
 }
 
-// As many as code for each of their taps is worth.
+// As many lines as pay, given that there is code for each of their taps.
 int64_t direct_lines(const PlaneWindow& window) {
   constexpr int64_t kMostTaps = 64, kMostLines = 4;
   return std::clamp<int64_t>(kMostTaps / window.taps(), 1, kMostLines);
@@ -246,7 +246,7 @@ std::string direct_plane_body(ComputeSource& source, const PlaneWindow& w, Eleme
   PlaneText form = text;
   const int64_t tail = direct_tail(w);
   form.rows_first = text.rows_first && tail <= w.lanes && w.dilation[0] == 1;
-  // Every window that counts has a row in the input.
+  // Every window that counts has at least one row in the input.
   source.define("ROWS_SERVE", form.rows_first
                                   ? "from_row + ROW_REACH >= 0 && from_row + (min(LINES, job_rows - line) - 1) "
                                     "* ROW_STRIDE < in_rows"

@@ -1,4 +1,4 @@
-// Products whose second factor is read where it lies: few rows, or no local memory.
+// Products whose second factor is read in place: for few rows, or without local memory.
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/product_forms.hpp"
@@ -7,7 +7,7 @@
 namespace tenon::opencl {
 namespace {
 
-// Few rows: B is read where it lies. Where it lies along the inner extent (transposed), so many steps at a time.
+// B is read in place. Where it is contiguous along the inner extent (transposed), several steps at a time.
 constexpr std::string_view kDirect = R"(
     for (long row = row0; row < row1; row += ROWS) {
     long rows[ROWS];
@@ -15,7 +15,7 @@ constexpr std::string_view kDirect = R"(
     TV sums[ROWS * VECTORS];
     for (int i = 0; i < ROWS * VECTORS; ++i) sums[i] = (TV)0;
 )";
-// Whole rows of the block's columns at a time, which memory likes.
+// Whole rows of the block's columns at a time, in memory order.
 constexpr std::string_view kDirectRows = R"(
     if (column + COLUMNS <= N) {
       for (long k = 0; k < K; ++k) {
@@ -29,7 +29,7 @@ constexpr std::string_view kDirectRows = R"(
       }
     } else
 )";
-// Some columns at a time, so that their sums do not wait for each other.
+// Several columns at a time, so that there are independent dependency chains.
 constexpr std::string_view kDirectColumns = R"(
     if (A_STEP == 1) {
       T some[ROWS * VECTORS * LANES];

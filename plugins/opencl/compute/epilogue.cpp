@@ -36,7 +36,7 @@ class EpilogueWriter {
     TENON_TRY(code, snippet::lower_inline(body_, kernel_, inputs));
     kernel_.body = std::move(code.invariant);
     std::ranges::move(code.body, std::back_inserter(kernel_.body));
-    // A register is a variable: no two share one.
+    // A register is a variable; no two share one.
     for (size_t i = 0; i < kernel_.registers.size(); ++i)
       kernel_.places.push_back({kernel_.registers[i].file, static_cast<int>(i)});
     codegen::ConstantPool constants;
@@ -56,7 +56,7 @@ class EpilogueWriter {
   }
   std::string raw_vector(ElementType element) const { return str(scalar_name(element), lanes_); }
 
-  // The element of a port that varies over some dims, at `place`: dense over those.
+  // The offset of the element at `place` in a port that varies over some dims; ports are dense over these.
   std::string offset_of(DimSet varies) const {
     if (varies == body_.all_dims()) return {};
     std::string text;
@@ -72,7 +72,7 @@ class EpilogueWriter {
     std::string packed = str("m", i);
     if (i == result_) {
       packed = "x";
-      // Rounded as if it had been stored.
+      // Rounds as if the result had been stored.
       if (codegen::lane_type(element) != element) {
         TENON_TRY(stored, narrowed(c, packed, element, lanes_));
         TENON_TRY(lanes, widened(c, stored, element, lanes_));
@@ -133,8 +133,8 @@ class EpilogueWriter {
     return {};
   }
 
-  // Vectors of ports, read at once where they lie in one line of the innermost dim, else element by element, the last
-  // one again and again.
+  // Reads vectors of ports: at once where they are in one line of the innermost dim, else element by element, with the
+  // last one repeated.
   std::string reads() const {
     if (each_.empty()) return loads_;
     std::string fits = str("count == ", lanes_);
@@ -169,7 +169,7 @@ class EpilogueWriter {
     return made;
   }
 
-  // Vectors wider than the body's lanes are finished by halves.
+  // Vectors wider than the body's lanes are finished in halves.
   std::string macros(std::string_view passed) const {
     const auto call = [&](int from, std::string_view count, std::string_view whole, std::string_view x) {
       const std::string j = from > 0 ? str("(j) + ", from) : "(j)";

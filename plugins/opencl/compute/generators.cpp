@@ -1,4 +1,4 @@
-// Operators that make elements of extents and a few numbers: nothing, or next to nothing, is read.
+// Operators that generate elements from extents and a few numbers, and read almost nothing.
 #include <algorithm>
 #include <functional>
 
@@ -19,7 +19,7 @@ Result<ComputeLaunch> each_element(const CallShapes& shapes) {
   return ComputeLaunch{{elements_of(shapes.results[0])}, elements_of(shapes.results[0])};
 }
 
-// ---- Values of nothing but places ----
+// ---- Values that depend on positions alone ----
 
 Result<ComputeKernel> make_constant_of_shape(const KernelRequest& request, const ComputeTarget& target) {
   const Attribute* attribute = request.op.attributes().find("value");
@@ -49,7 +49,7 @@ Result<ComputeKernel> make_eye_like(const KernelRequest& request, const ComputeT
       });
 }
 
-// Integers wrap around; floats are one product and one sum of doubles away from `start`.
+// Integers wrap around; a float is `start` plus one product, computed in doubles.
 Result<ComputeKernel> make_range(const KernelRequest& request, const ComputeTarget& target) {
   const ElementType work = work_type_of(request.results[0].element());
   ComputeSource source(request, target);
@@ -60,7 +60,7 @@ Result<ComputeKernel> make_range(const KernelRequest& request, const ComputeTarg
   return source.kernel("    Y(item, (S)START(0) + (S)item * (S)STEP(0));\n", each_element);
 }
 
-// n: the extents that are asked for.
+// n: the requested extents.
 Result<ComputeKernel> make_extents(const KernelRequest& request, const ComputeTarget& target,
                                    std::function<Result<ComputeLaunch>(const CallShapes&)> launch) {
   ComputeSource source(request, target);

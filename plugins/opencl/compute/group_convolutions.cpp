@@ -1,7 +1,7 @@
-// Conv by blocks of output channels and positions that a work group has (group_tile.hpp): an implicit product, whose
-// second factor is gathered from the image as it is wanted. What a step of the inner extent (an input channel and a
-// tap) adds to a position's place in the image is worked out once for each panel and in local memory; what a position
-// brings is in registers. So an element takes an addition and a comparison along each axis.
+// Conv by blocks of output channels and positions for a work group (group_tile.hpp): an implicit product whose second
+// factor is gathered from the image when it is used. The offset that a step of the inner extent (an input channel and a
+// tap) adds to a position's place in the image is computed once for each panel, in local memory; the place of a
+// position is in registers. An element then takes one addition, and a comparison along each axis.
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/conv_forms.hpp"
@@ -43,7 +43,7 @@ constexpr std::string_view kPlaces =
     }
 )";
 
-// Channel and tap of each step, as elements behind a window's begin and as steps along each axis.
+// Channel and tap of each step, as an element offset from a window's begin and as steps along each axis.
 constexpr std::string_view kPrepare = R"(
       for (int k = own; k < DEPTH; k += LOCAL_SIZE) {
         long behind = (from + k) / taps;
@@ -69,7 +69,7 @@ constexpr std::string_view kInside = R"(        const int window = i % B_PASSES,
 constexpr std::string_view kWeights = "A(ROW_OF_A(min(row0 + A_LINE(i), M - 1)) + k)";
 constexpr GroupPanels kGathered{
     .a = kWeights, .b = "X(places[window] + step_places[behind])", .b_inside = kInside, .prepare = kPrepare};
-// An image that is read as it lies is a matrix of channels by positions.
+// A plain image is a matrix of channels by positions.
 constexpr GroupPanels kMatrices{
     .a = kWeights, .b = "X(plane + k * in_size + min(column0 + B_LINE(i), N - 1))", .b_inside = {}, .prepare = {}};
 
@@ -87,7 +87,7 @@ Result<ComputeKernel> make_group_conv(const irgen::KernelRequest& request, const
                                       ElementType work, int64_t group, const ComputeTarget& target,
                                       const Epilogue& epilogue) {
   const auto y = request.results[0].shape().static_dims();
-  constexpr double kOfGathered = 12;  // for each element of the image, multiply-adds
+  constexpr double kOfGathered = 12;  // cost of an element of the image, in multiply-adds
   const int64_t matrices = group * (y && !y->empty() ? y->front() : 1);
   const GroupTile tile = choose_group_tile(extents, matrices, work, target, kOfGathered);
   ComputeSource source(request, target);

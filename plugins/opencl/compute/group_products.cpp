@@ -1,4 +1,4 @@
-// Products by blocks of rows and columns that a work group has (group_tile.hpp).
+// Products by blocks of rows and columns for a work group (group_tile.hpp).
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/group_tile.hpp"

@@ -1,9 +1,9 @@
-// Products of few rows, for work groups: the items share the inner extent, as slices, and add up in sub-groups and in
-// local memory. Every element of B is read once, so it is not packed; what counts is that neighbours read neighbours,
-// of many rows or columns of B at once.
+// Products of few rows for work groups: the items share the inner extent, in slices, and reduce in sub-groups and in
+// local memory. Every element of B is read once, so nothing is packed. What matters is that adjacent items read
+// adjacent elements, of many rows or columns of B at once.
 //
-//   B by its rows           items ACROSS x SLICES: neighbours have neighbouring vectors of columns of a row of B
-//   B by its columns        items SLICES x ACROSS: neighbours have neighbouring vectors of steps of a column of B
+//   B by its rows           items ACROSS x SLICES: adjacent items have adjacent vectors of columns of a row of B
+//   B by its columns        items SLICES x ACROSS: adjacent items have adjacent vectors of steps of a column of B
 //   (transposed)
 #include <algorithm>
 
@@ -20,12 +20,12 @@ namespace {
 constexpr int64_t kMostSliceRows = 8;
 
 struct SliceTile {
-  int rows = 1, lanes = 1, chains = 1;  // chains: columns of B that an item reads at once where B lies by columns
-  int64_t across = 1, slices = 1;       // items of vectors of columns, and of each vector
+  int rows = 1, lanes = 1, chains = 1;  // chains: columns of B that an item reads at once where B is stored by columns
+  int64_t across = 1, slices = 1;       // items for vectors of columns, and for each vector
   int64_t columns() const { return across * lanes; }
 };
 
-// `own`, `across` and `slice` of an item; those beyond all slices are idle.
+// Computes `own`, `across` and `slice` of an item; items beyond all slices are idle.
 constexpr std::string_view kSliceJob = R"(
     const int own = OWN, slice = SLICE_OF(own), across = ACROSS_OF(own);
     const long M = n[0], N = n[1], K = n[2], row_blocks = (M + ROWS - 1) / ROWS;
@@ -64,7 +64,7 @@ constexpr std::string_view kByRows = R"(
     }
 )";
 
-// Some columns at a time, whose vectors of steps fall to sums at the end.
+// Several columns at a time; their vectors of steps are summed at the end.
 constexpr std::string_view kByColumns = R"(
     for (int c = 0; c < LANES; c += CHAINS) {
       T found[ROWS * CHAINS];
@@ -125,8 +125,8 @@ constexpr std::string_view kSliceFinish = R"(
     SYNC;
 )";
 
-// Vectors of columns side by side: 16 of them, fewer where the units would have too few jobs, but no less than what
-// memory gives at once.
+// Vectors of columns side by side: 16, or fewer where the units would have too few jobs, but at least as many as one
+// memory transaction covers.
 int64_t across_of(const Product& product, int lanes, const ComputeTarget& target) {
   constexpr int64_t kMost = 16, kLeast = 4, kJobsOfUnit = 4;
   int64_t across = std::min(kMost, floor2(target.work_group));
@@ -135,7 +135,8 @@ int64_t across_of(const Product& product, int lanes, const ComputeTarget& target
   return across;
 }
 
-// Vectors of steps side by side: as many as leave each item some, and no less than what memory gives at once.
+// Vectors of steps side by side: as many as leave each item several, and at least as many as one memory transaction
+// covers.
 int64_t slices_of(const Product& product, int lanes, const ComputeTarget& target) {
   constexpr int64_t kLeast = 8, kVectorsOfItem = 4;
   const int64_t most = floor2(target.work_group);
@@ -159,7 +160,7 @@ SliceTile choose_slices(const Product& product, const ComputeTarget& target) {
   return tile;
 }
 
-// Of local memory: vectors of all items or the sums, and elements of all items.
+// Local memory: vectors of all items or the sums, and elements of all items.
 int64_t vectors_of(const SliceTile& tile, bool by_columns) {
   return tile.rows * tile.across * (by_columns ? 1 : tile.slices);
 }

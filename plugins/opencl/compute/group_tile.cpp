@@ -11,9 +11,9 @@
 namespace tenon::opencl {
 namespace {
 
-// Steps of a panel: an element of an operand costs a store, an address and its part of two barriers, whatever they are.
+// Steps of a panel: loading an element costs a store, an address and a share of two barriers, whatever the depth.
 constexpr int64_t kMostDepth = 16;
-// Neighbours along the inner extent: 32 bytes of f32, which is what memory gives at the least.
+// Adjacent elements along the inner extent: 32 bytes of f32, the least that a memory transaction covers.
 constexpr int64_t kAlong = 8;
 
 int64_t ceil2(int64_t x) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(x))); }
@@ -23,8 +23,9 @@ int64_t odd_vectors(int64_t elements, int64_t lanes) { return (parts(elements, l
 
 int64_t bytes_of(ElementType work) { return static_cast<int64_t>(work.bits()) / 8; }
 
-// What a step costs an item beyond the multiply-adds it hides, in multiply-adds. A unit that does 128 of them a cycle
-// reads 32 words of local memory a cycle; an element that is fetched takes a load, a store and their addresses.
+// Cost of a step for an item, in multiply-adds, with loads from local memory overlapped. A unit that does 128
+// multiply-adds a cycle reads 32 words of local memory a cycle; loading an element takes a load, a store and their
+// addresses.
 double step_cost(const GroupTile& tile, ElementType work, double of_fetched) {
   constexpr double kOfWord = 4;
   const double words = static_cast<double>(bytes_of(work)) / 4, columns = tile.vectors * tile.lanes;
@@ -33,29 +34,29 @@ double step_cost(const GroupTile& tile, ElementType work, double of_fetched) {
   return std::max(adds, read) + of_fetched * words * fetched;
 }
 
-// Time of the whole product, in steps. Extents that only a run knows are taken for many.
+// Time of the whole product, in steps. Extents known only to a run are assumed to be large.
 double cost_of(const GroupTile& tile, const ProductExtents& extents, int64_t matrices, ElementType work,
                double of_fetched, const ComputeTarget& target) {
   constexpr int64_t kMany = 1 << 12;
-  // Groups that a unit has at once, to be busy while some of them wait: fewer take as long as these.
+  // Groups that a unit runs at once, to be busy while some of them wait: fewer take as long as these.
   constexpr int64_t kGroupsOfUnit = 4;
   const int64_t jobs = tile.jobs(extents.m.value_or(kMany), extents.n.value_or(kMany), matrices);
   const int64_t of_unit = std::max(parts(jobs, std::max<int64_t>(target.compute_units, 1)), kGroupsOfUnit);
   return static_cast<double>(of_unit) * step_cost(tile, work, of_fetched);
 }
 
-// Of a thread: sums and what is fetched ahead are in registers of the size of `lanes` elements.
+// For a thread: sums and prefetched elements must fit registers of `lanes` elements.
 bool fits_ahead(const GroupTile& tile, const Tiling& tiling) {
   const int64_t fetched =
       parts(tile.depth * tile.block_rows(), tile.group) + parts(tile.depth * tile.columns(), tile.group);
   return int64_t{tile.rows} * tile.vectors * tile.lanes + fetched <= int64_t{tiling.registers} * tile.lanes;
 }
 
-// Deep panels where the next ones can be fetched ahead, then less deep ones, then without.
+// Prefers deep panels with prefetching, then shallower ones with it, then no prefetching.
 void choose_depth(GroupTile& tile, const std::optional<int64_t>& k, ElementType work, const ComputeTarget& target) {
   const int64_t wanted = std::clamp<int64_t>(ceil2(k.value_or(kMostDepth)), 1, kMostDepth);
   tile.depth = std::min(wanted, floor2(target.tiling.depth));
-  // Half of the local memory, so that a unit has another group at least.
+  // Half of the local memory, so that a unit can run at least one other group.
   while (tile.depth > 1 && tile.local_bytes(work) > target.local_bytes / 2) tile.depth /= 2;
   const int64_t deep = tile.depth;
   tile.ahead = fits_ahead(tile, target.tiling);

@@ -1,4 +1,4 @@
-// The lines of a job that a work group has (group_tile.hpp).
+// The text of a job for a work group (group_tile.hpp).
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/group_tile.hpp"
@@ -7,10 +7,10 @@
 namespace tenon::opencl {
 namespace {
 
-// NAME_LINE(i) and NAME_K(i), the place in the panel of what an item fetches as its i-th element; NAME_HERE(i): is
-// there such a place? NAME_TO(i): where it is put, else a place of the item's own behind the panel. A store under a
-// condition would do, but LLVM 14 and 15, which PoCL compiles with, make masked stores of several lines of it, some of
-// which do not come about (OpenclGroupProducts.ItemsWithoutAPlaceHarmNobody).
+// Defines NAME_LINE(i) and NAME_K(i), the place in the panel of the i-th element that an item loads; NAME_HERE(i):
+// whether that place exists; NAME_TO(i): where the element is stored, else a place of the item's own after the panel. A
+// conditional store would be simpler, but LLVM 14 and 15, which PoCL uses, merge several of them into masked stores,
+// some of which are then lost (OpenclGroupProducts.ItemsWithoutAPlaceHarmNobody).
 void define_walk(ComputeSource& source, std::string_view name, const GroupTile& tile, int64_t lines, bool along) {
   const PanelWalk walk = PanelWalk::of(tile, lines, along);
   const std::string first = str("(own % ", walk.span, ")"), behind = str("(own / ", walk.span, ")");
@@ -36,7 +36,8 @@ void define_walk(ComputeSource& source, std::string_view name, const GroupTile& 
                     here.empty() ? place : str(name, "_HERE(i) ? ", place, " : DEPTH * ", pitch, " + own"), "]"));
 }
 
-// Each element that an item fetches: `to` becomes `element`, or 0 beyond the extents and where `lines` clear `inside`.
+// For each element that an item loads: `to` becomes `element`, or 0 beyond the extents and where `lines` clear
+// `inside`.
 std::string each_fetched(std::string_view name, std::string_view unroll, std::string_view to, std::string_view lines,
                          std::string_view element) {
   return str(unroll, "      for (int i = 0; i < ", name, "_LOADS; ++i) {\n        const long k = from + ", name,
@@ -49,7 +50,7 @@ std::string store(std::string_view name, std::string_view next) {
              "[i];\n");
 }
 
-// Row `r` of an item, in the block.
+// Row `r` of an item, as a row of the block.
 std::string row_of(const GroupTile& tile, int r) {
   return str("(", r / tile.row_lanes(), " * DOWN + down) * ROW_LANES + ", r % tile.row_lanes());
 }
@@ -78,10 +79,10 @@ std::string multiply(const GroupTile& tile) {
   return text + "        }\n";
 }
 
-// Vector `v` of an item, behind its first column.
+// Vector `v` of an item, relative to its first column.
 std::string column_of(int v) { return str(v, " * (ACROSS * LANES)"); }
 
-// Of a block that is whole: code for each vector, which leaves the sums in registers.
+// For blocks that are whole: code for each vector, so that the sums stay in registers.
 std::string finish_whole(const GroupTile& tile) {
   std::string text = "      if (row0 + BLOCK_ROWS <= M && column0 + BLOCK_COLUMNS <= N) {\n";
   for (int r = 0; r < tile.rows; ++r) {
@@ -156,7 +157,7 @@ std::string group_product_body(const GroupTile& tile, const GroupPanels& panels,
   const std::string_view prepare = panels.prepare;
   const std::string multiplies = multiply(tile);
   if (tile.ahead) {
-    // The first turn only fetches.
+    // The first iteration only loads.
     text += str("    T next_a[A_LOADS], next_b[B_LOADS];\n    for (long from = 0; from < K + DEPTH; from += DEPTH) {\n",
                 "      if (from > 0) {\n", store("A", "next_a"), store("B", "next_b"), "      }\n", prepare,
                 "      SYNC;\n", fetches("#pragma unroll\n", "next_a[i]", "next_b[i]"), "      if (from > 0) {\n",

@@ -1,4 +1,4 @@
-// Heads of attention in memory.
+// The layout of attention heads in memory.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tenon::opencl {
 
-// [B, H, L, D], or [B, L, H * D] with the heads that are stated: extents, and elements from batch to batch, head to
-// head and row to row.
+// [B, H, L, D], or [B, L, H * D] with a stated number of heads: extents, and distances in elements between batches,
+// heads and rows.
 struct HeadsOf {
   int64_t batch, heads, length, size, from_batch, from_head, from_row;
 

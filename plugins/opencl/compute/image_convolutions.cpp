@@ -1,4 +1,4 @@
-// Convolutions with several taps whose extents are known, by images.
+// Convolutions with several taps and known extents, by images (images.hpp).
 #include <tenon/ops/convolution.hpp>
 
 #include "opencl/compute/conv_forms.hpp"

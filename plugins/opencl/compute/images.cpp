@@ -12,19 +12,19 @@
 namespace tenon::opencl {
 namespace {
 
-constexpr int64_t kLinePositions = 1024;  // of sums that wait
-// Of a job: so few positions, or inputs, stay near the core while channels of outputs change.
+constexpr int64_t kLinePositions = 1024;  // of sums kept in local memory
+// Of a job: so few positions, or inputs, stay in a near cache while output channels change.
 constexpr int64_t kGoodPositions = 256, kGoodBytes = 48 << 10;
-// Weights are read row by row: more rows than these need more addresses than there are registers.
+// Weights are read row by row: more rows than this need more addresses than there are registers.
 constexpr int kMostImageRows = 8;
 
-// Of the inner extent.
+// Limit of the inner extent.
 int64_t most_steps(const ComputeTarget& target) {
   constexpr int64_t kMostSteps = 16 << 10;
   return std::min<int64_t>(kMostSteps, target.local_bytes / 8 / 4);
 }
 
-// Of lines of sums; tiles have no more columns than these besides.
+// Elements of lines of sums; tiles have at most as many further columns.
 int64_t line_elements(const ProductTile& tile) { return tile.rows * (kLinePositions + tile.columns()); }
 
 int64_t image_elements(ElementType work, const ComputeTarget& target) {
@@ -33,7 +33,7 @@ int64_t image_elements(ElementType work, const ComputeTarget& target) {
   return std::min(kMostBytes, target.local_bytes - 4 * most_steps(target) - others * element) / element;
 }
 
-// Phases that taps read.
+// Number of phases that taps read.
 int64_t phases(const PlaneWindow& w, int axis) { return std::min(w.stride[axis], w.reach(axis) + 1); }
 
 // n: 0 channels, 1 outputs, 2 groups, 3 and 4 rows and columns of the input, 5 and 6 of the output, 7 and 8 the padding
@@ -87,7 +87,7 @@ constexpr std::string_view kImageFinish = R"(
 
 namespace {
 
-// Cycles of a job, but for the epilogue: what the rows of a phase cost, and their elements, is measured.
+// Cycles of a job without the epilogue; the costs of a row of a phase, and of its elements, are measured.
 double staging_of(const ImageConv& c, const ImageTile& t) {
   constexpr double kRow = 20, kElement = 0.25;
   const auto rows =
@@ -101,7 +101,7 @@ double computing_of(const ImageConv& c, const ImageTile& t) {
          cycles_of(t.tile, {outputs, positions, steps});
 }
 
-// The job's rows of outputs, if their image fits.
+// A job of so many rows of outputs, if their image fits.
 std::optional<ImageTile> tile_of_rows(const ImageConv& c, int64_t rows, ElementType work, const ComputeTarget& target) {
   const PlaneWindow& w = c.window;
   ImageTile made;
@@ -149,9 +149,9 @@ std::string image_body(ComputeSource& source, const ImageConv& c, const ImageTil
   source.define("COLUMN_PHASES", phases(w, 1));
   source.define("ROWS", tile.rows);
   source.define("COLUMNS", tile.columns());
-  source.define("WIDE", c.extents.out[1] >= tile.lanes ? 1 : 0);  // rows of a vector or more
+  source.define("WIDE", c.extents.out[1] >= tile.lanes ? 1 : 0);  // whether a row has at least one whole vector
   source.define("LINE", kLinePositions + tile.columns());
-  // Vectors at the end reach beyond the last channel's image, and lines.
+  // The last vectors extend beyond the image of the last channel, and beyond lines.
   source.local(str("  __local T image[", image_elements(work, target) + 2 * tile.columns(), "];\n  __local T line[",
                    line_elements(tile), "];\n  __local int steps[", most_steps(target), "];\n"));
   const auto each_row = [&](const auto& text) {
@@ -201,8 +201,8 @@ ComputeLaunch image_launch(const ImageConv& c, const ImageTile& tile, int64_t im
   const int64_t jobs = std::max<int64_t>(images * c.groups * row_blocks, 1), units = target.compute_units;
   const int64_t tiles = (outputs + tile.tile.rows - 1) / tile.tile.rows;
   const int64_t most = std::clamp<int64_t>((kMostJobsOfUnit * units + jobs - 1) / jobs, 1, tiles);
-  // Channels of outputs in blocks: each stages the image once more. Units are not done at once: a tenth of a job is
-  // lost.
+  // Output channels may be divided into blocks, each of which stages the image once more. Units do not finish at the
+  // same time; a tenth of a job is lost by that.
   const auto cycles = [&](int64_t blocks) {
     const double computing = computing_of(c, tile) / static_cast<double>(blocks);
     return static_cast<double>((jobs * blocks + units - 1) / units) * (staging_of(c, tile) + computing) +

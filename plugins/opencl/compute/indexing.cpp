@@ -1,6 +1,6 @@
-// Elements taken or put by index. An index that is out of range says so in the port `fault`, and reads element 0.
+// Gathers and scatters. An index out of range is reported in the port `fault`, and element 0 is read.
 //
-// Scatters keep the order of their updates: one item has all that can meet at one element.
+// Scatters apply updates in order: a single item has all updates that may affect the same element.
 #include <tenon/ops/indexing.hpp>
 #include <tenon/support/str.hpp>
 
@@ -32,7 +32,7 @@ int64_t product(const Dims& dims, size_t begin, size_t end) {
   return made;
 }
 
-// Operands that are only moved as raw bits; indices as i64.
+// Operands that are only moved are raw bits; indices are i64.
 ComputeSource moving_source(const KernelRequest& request, const ComputeTarget& target) {
   ComputeSource source(request, target);
   source.load_raw("X", 0);
@@ -47,7 +47,7 @@ ComputeSource moving_source(const KernelRequest& request, const ComputeTarget& t
 
 Result<ComputeKernel> make_gather(const KernelRequest& request, const ComputeTarget& target) {
   ComputeSource source = moving_source(request, target);
-  // n: 0 indices, 1 extent of the axis, 2 elements behind it.
+  // n: 0 indices, 1 extent of the axis, 2 elements after it.
   constexpr std::string_view kBody = R"(
     const long count = n[0], extent = n[1], inner = n[2];
     int wrong = 0;
@@ -137,7 +137,7 @@ Result<ComputeKernel> make_gather_nd(const KernelRequest& request, const Compute
 
 // ---- Scatter ----
 
-// X, UPDATE, Y and GET_Y, and TAKE(old, new), by the attribute `reduction`.
+// Defines X, UPDATE, Y and GET_Y, and TAKE(old, new), by the attribute `reduction`.
 Result<ComputeSource> scatter_source(const KernelRequest& request, const ComputeTarget& target) {
   const auto reduction = request.op.attr<std::string>("reduction", "none");
   ElementType work = work_type_of(request.operands[0].element());
@@ -225,7 +225,7 @@ Result<ComputeKernel> make_one_hot(const KernelRequest& request, const ComputeTa
   source.load("INDEX", 0, index);
   source.load_raw("VALUE", 2);
   source.store_raw("Y", 0);
-  // n: 0 depth, 1 indices behind the axis.
+  // n: 0 depth, 1 indices after the axis.
   constexpr std::string_view kBody = R"(
     const long depth = n[0], inner = n[1], position = item / inner % depth;
     const long index = (long)INDEX(item / inner / depth * inner + item % inner);

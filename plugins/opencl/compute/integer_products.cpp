@@ -1,4 +1,4 @@
-// MatMulInteger: one element an item, of bytes in i32, whose products need no tiles to be few.
+// MatMulInteger: one result element per item, without tiles; bytes are computed in i32.
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/product_forms.hpp"

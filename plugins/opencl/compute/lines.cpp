@@ -1,4 +1,4 @@
-// Operators that walk an axis in order: running sums and products, the first ones in order. A line is an item.
+// Operators that traverse an axis in order: cumulative sums and products, TopK. An item is a line along the axis.
 #include <tenon/ir/builder.hpp>
 #include <tenon/ops/indexing.hpp>
 #include <tenon/ops/reduce.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 using irgen::KernelRequest;
 
-// n: 0 extent of the axis, 1 elements behind it, 2 extent of the result's.
+// n: 0 extent of the axis, 1 elements after it, 2 extent of the result's axis.
 constexpr std::string_view kLine = R"(
     const long extent = n[0], inner = n[1], count = n[2];
     const long from = item / inner * extent * inner + item % inner, to = item / inner * count * inner + item % inner;
@@ -29,7 +29,7 @@ constexpr std::string_view kScanBody = R"(
     }
 )";
 
-// The next one behind the last that was taken, each time: k is small against the axis.
+// Selects, one after the other, the next element after the last one selected: k is assumed to be small.
 constexpr std::string_view kTopBody = R"(
     long taken = -1;
     T last = 0;
@@ -86,7 +86,7 @@ Result<ComputeKernel> make_top_k(const KernelRequest& request, const ComputeTarg
   const ElementType work = work_type_of(request.operands[0].element());
   ComputeSource source(request, target);
   source.define("T", scalar_name(work));
-  // NaN is the greatest.
+  // NaN counts as the greatest.
   source.define("LESS(a, b)", work.is_float() ? "(isnan(b) ? !isnan(a) : (a) < (b))" : "((a) < (b))");
   source.define("BEFORE(a, b)", op->attr<int64_t>("largest", 1) != 0 ? "LESS(b, a)" : "LESS(a, b)");
   source.load("X", 0, work);

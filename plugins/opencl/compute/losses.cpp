@@ -1,4 +1,4 @@
-// Losses of classification: a place an item, or one item for all places where they are summed, in order.
+// Classification losses: one item per position, or one item for all positions where they are summed, in order.
 #include <tenon/ops/loss.hpp>
 #include <tenon/support/str.hpp>
 
@@ -11,7 +11,7 @@ namespace {
 
 using irgen::KernelRequest;
 
-// n: 0 classes, 1 places of an image, 2 places of an item.
+// n: 0 classes, 1 positions of an image, 2 positions of an item.
 constexpr std::string_view kLossBody = R"(
     const long classes = n[0], inner = n[1], places = n[2];
     S sum = 0, weights = 0;
@@ -35,7 +35,7 @@ constexpr std::string_view kLossBody = R"(
     if (wrong) FAULT;
 )";
 
-// The logarithm of the sum of exponentials, which all of a place's logarithms of probabilities lack.
+// The logarithm of the sum of exponentials, which is subtracted from the logits of a position.
 constexpr std::string_view kLogSum =
     "S top = (S)X(from); for (long c = 1; c < classes; ++c) top = fmax(top, (S)X(from + c * inner)); "
     "S total = 0; for (long c = 0; c < classes; ++c) total += exp((S)X(from + c * inner) - top); "

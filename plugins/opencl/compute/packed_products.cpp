@@ -1,4 +1,4 @@
-// Products by panels of B in local memory (tile.hpp).
+// Products with panels of B packed in local memory (tile.hpp).
 #include <tenon/support/str.hpp>
 
 #include "opencl/compute/product_forms.hpp"
@@ -24,7 +24,7 @@ constexpr std::string_view kPack = R"(
       }
     SYNC;
 )";
-// B lies along the inner extent: squares of LANES steps by as many columns.
+// B is contiguous along the inner extent: transposes squares of LANES steps by LANES columns.
 constexpr std::string_view kPackTransposed = R"(
     for (long k = LOCAL_ID * LANES; k < depth; k += LOCAL_SIZE * LANES)
       for (int v = 0; v < VECTORS; ++v) {

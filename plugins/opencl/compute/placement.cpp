@@ -1,6 +1,6 @@
-// Operators that only put elements at other places: where each element of the result comes from is asked of the
-// reference, which runs the operator on the numbers of the elements. Where that is a sum over axes, as for pads, tiles
-// and images of nearest elements, the kernel gets a list for each axis, else one of all elements.
+// Operators that only move elements. The source of each result element is found by running the reference on the
+// elements' indices. Where it is a sum over axes, as for pads, tiles and resizing to nearest elements, the kernel gets
+// a list for each axis, otherwise one list for all elements.
 #include <algorithm>
 #include <numeric>
 
@@ -19,14 +19,14 @@ namespace {
 
 using irgen::KernelRequest;
 
-// Elements of a result whose places are asked for: a list of numbers as long is kept on the way.
+// Largest result for which that is done: a list of as many indices is needed meanwhile.
 constexpr int64_t kMostElements = int64_t{1} << 27;
 
-// In the numbers that the reference moves elements begin at 1.
+// The indices that the reference moves begin at 1.
 constexpr int64_t kZero = 0, kFill = -1;
 
-// n: 0 rank, 1 the first element, then extents, then where the list of each axis begins (0: one list of all elements,
-// which stands behind). Lists hold distances from the first element; OUTSIDE where nothing is read.
+// n: 0 rank, 1 the first element, then extents, then the offset of each axis's list (0: one list for all elements,
+// which follows). Lists hold distances from the first element; OUTSIDE where nothing is read.
 constexpr std::string_view kPlacementBody = R"(
     const long rank = n[0], first = n[1], last = n[1 + rank];
     __global const long *extents = n + 2, *lists = n + 2 + rank;
@@ -51,7 +51,7 @@ constexpr std::string_view kPlacementBody = R"(
 )";
 constexpr int64_t kOutside = INT64_MIN;
 
-// What the operator makes of the elements' numbers.
+// The operator's result for the elements' indices.
 Result<Tensor> moved_numbers(const Op& op, const Dims& x, const Dims& y) {
   Graph graph("places");
   Builder builder(graph.body());
@@ -80,7 +80,7 @@ Result<Tensor> moved_numbers(const Op& op, const Dims& x, const Dims& y) {
   return moved;
 }
 
-// A list for each axis, relative to the element that place `anchor` takes; empty when places are no sums of them.
+// A list for each axis, relative to the element at position `anchor`; empty when sources are not sums over axes.
 std::vector<std::vector<int64_t>> lists_of_axes(std::span<const int64_t> places, const Dims& dims, size_t anchor) {
   std::vector<std::vector<int64_t>> lists(dims.size());
   const int64_t first = places[anchor];

@@ -29,7 +29,7 @@ std::string place_functions(size_t rank) {
 
 namespace {
 
-// ceil(2^64 / d) is too large by less than d / 2^64 of itself, so that quotients of n are exact while n * d < 2^64.
+// ceil(2^64 / d) has a relative error of less than d / 2^64, so quotients of n are exact while n * d < 2^64.
 uint64_t reciprocal_of(uint64_t d, uint64_t elements) {
   constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
   if (d < 2 || elements > kMost / d) return 0;

@@ -70,7 +70,7 @@ Result<ComputeKernel> make_plane_max_pool(const KernelRequest& request, const Co
                                           const PlaneWindow& window) {
   const ElementType work = work_type_of(request.operands[0].element());
   ComputeSource source(request, target);
-  // One that is no number goes before all others.
+  // NaN counts as the greatest.
   source.define("LARGER(x, sum)", work.is_float() ? "(!(x <= sum) & (sum == sum))" : "(x > sum)");
   constexpr std::string_view kTake = "sum = LARGER(x, sum) ? x : sum";
   const std::string least = least_of(work);
@@ -91,8 +91,8 @@ Result<ComputeKernel> make_plane_max_pool(const KernelRequest& request, const Co
 
 namespace {
 
-// How many of a window's inputs along an axis count, where the first one is `first`: of inputs in the padding those
-// that are stated, where `count_include_pad` says so. n[10] and n[11]: the padding behind rows and columns.
+// The number of a window's inputs that count along an axis, where `first` is the first one: with `count_include_pad`,
+// those in the stated padding count, too. n[10] and n[11]: the padding after rows and columns.
 constexpr std::string_view kCounted = "max(min((in - (first) + dilation - 1) / dilation, taps)";
 constexpr std::string_view kBefore = " - max((dilation - 1 - (first)) / dilation, 0)";
 

@@ -16,7 +16,7 @@ int64_t pitch_of(const PlaneWindow& w, int64_t columns) {
 }
 int64_t image_rows(const PlaneWindow& w, int64_t rows) { return (rows - 1) * w.stride[0] + w.reach(0) + 1; }
 
-// The most columns of a job, a multiple of the lanes: as many as fit beside one row of windows.
+// The most columns of a job, a multiple of the lanes: as many as local memory holds for one row of windows.
 int64_t plane_columns(const PlaneWindow& w, ElementType work, const ComputeTarget& target) {
   const int64_t widest = plane_elements(work, target) / (image_rows(w, 1) * w.stride[1]) - w.reach(1) / w.stride[1];
   return widest / w.lanes * w.lanes;
@@ -39,7 +39,7 @@ std::optional<PlaneWindow> plane_window(const Window& window, ElementType work, 
     made.kernel[axis] = window.kernel[d].value();
     made.stride[axis] = window.strides[d], made.dilation[axis] = window.dilations[d];
   }
-  constexpr int64_t kMostTaps = 64, kMostStride = 8;  // code for each tap; a copy for each phase
+  constexpr int64_t kMostTaps = 64, kMostStride = 8;  // there is code for each tap, and a copy for each phase
   if (made.taps() > kMostTaps || made.stride[1] > kMostStride) return std::nullopt;
   made.lanes = lanes_of(work, target);
   constexpr int kFewLanes = 4;

@@ -4,12 +4,12 @@
 //     for each vector of outputs of a row
 //       START; for each tap: TAKE, with the vector x; DONE, with `count` outputs from element e of the result on
 //
-// There are two forms. On a CPU inputs are read where they lie, some rows of outputs at once, so that an input row is
-// loaded for all windows that cover it (direct_planes.cpp). With work groups of several items, or longer strides, a
-// job's padded inputs go to local memory, split by the phases of the last stride, so that neighbouring outputs read
-// neighbours for every tap (staged_planes.cpp).
+// There are two forms. On a CPU inputs are read directly, for several rows of outputs at once, so that an input row is
+// loaded once for all windows that cover it (direct_planes.cpp). With work groups of several items, or for longer
+// strides, a job's padded inputs are copied to local memory, split by the phases of the last stride, so that adjacent
+// outputs read adjacent elements for every tap (staged_planes.cpp).
 //
-// Kernel, strides and dilations are constants of the source, as attributes are; extents are numbers.
+// Kernel, strides and dilations are constants in the source, because they are attributes; extents are numbers.
 #pragma once
 #include <optional>
 #include <string>
@@ -20,17 +20,17 @@
 
 namespace tenon::opencl {
 
-// Of rows, then columns; a line is a plane of one row.
+// Arrays are for rows, then columns; a line is a plane with one row.
 struct PlaneWindow {
   int64_t kernel[2] = {1, 1}, stride[2] = {1, 1}, dilation[2] = {1, 1};
   int lanes = 1;  // of the vectors of outputs
   int64_t taps() const { return kernel[0] * kernel[1]; }
-  // Inputs between a window's first and last row, or column.
+  // Inputs from a window's first row, or column, to its last.
   int64_t reach(int axis) const { return (kernel[axis] - 1) * dilation[axis]; }
 };
 
-// Nothing where the window has other axes, an extent that only a run knows, or covers more than fits into local memory.
-// Vectors are halved where the plane has no more than `out_columns`, if these are known.
+// Nothing where the window has other axes or an extent known only to a run, or covers more than fits into local memory.
+// Vectors are halved where the plane has no more columns than `out_columns`, if that is known.
 std::optional<PlaneWindow> plane_window(const Window& window, ElementType work, const ComputeTarget& target,
                                         std::optional<int64_t> out_columns = std::nullopt);
 
@@ -38,7 +38,8 @@ std::optional<PlaneWindow> plane_window(const Window& window, ElementType work, 
 // NEAR_LOCAL(p), a vector in local memory.
 void define_window(ComputeSource& source, const PlaneWindow& window, ElementType work);
 
-// Elements of an image in local memory: what stays near a CPU's core while a row of windows reads it again.
+// The elements of an image in local memory that stay in a CPU core's near cache while a row of windows reads them
+// again.
 int64_t plane_elements(ElementType work, const ComputeTarget& target);
 
 // n: 0 and 1 rows and columns of an input plane, 2 and 3 of an output plane, 4 and 5 the padding before them, 6 and 7
@@ -46,24 +47,24 @@ int64_t plane_elements(ElementType work, const ComputeTarget& target);
 inline constexpr int kPlaneNumbers = 10;
 
 struct PlaneText {
-  std::string_view padding;  // what taps beyond the input read
+  std::string_view padding;  // the value of taps beyond the input
   std::string_view job;      // before a job's outputs: may read `plane` (of the output), y0 and x0
   std::string_view column;   // before a vector of columns: may read from_columns, the inputs of its lanes' first taps
-  std::string_view sum;      // the type of what taps are taken into
-  std::string_view start;    // its first value
-  std::string_view take;     // TAKE(sum, x, tap): sum goes on with x, the inputs of the tap, a literal
+  std::string_view sum;      // type of the accumulator
+  std::string_view start;    // its initial value
+  std::string_view take;     // TAKE(sum, x, tap): accumulates x, the inputs of the tap, a literal
   std::string_view take_at;  // the same where `tap` is a variable
   std::string_view done;     // DONE(sum, line, place, first, column, count): `count` outputs from first + column on, in
-                             // row y0 + line; first lies at `place` (epilogue.hpp)
-  // Of what is taken, order and repetition are nothing, x is of the type of the sum, which starts with the padding:
-  // rows are taken before columns.
+                             // row y0 + line; `place` is the position of first (epilogue.hpp)
+  // Allows rows to be accumulated before columns: order and repetition do not matter, x has the type of the
+  // accumulator, and the initial value is the padding.
   bool rows_first = false;
-  // Of floats: TAKE where neither is no number, in fewer instructions. Windows with one that is no number among their
-  // inputs are then taken tap by tap.
+  // For floats: TAKE with fewer instructions, for operands that are not NaN. Windows with NaN among their inputs are
+  // then accumulated tap by tap.
   std::string_view take_numbers = {};
-  bool copies = false;  // DONE is short: several copies of it are worth their place
+  bool copies = false;  // DONE is short, so several copies of it pay
 };
-// The kernel's body; define_window() is part of it.
+// The kernel's body; includes define_window().
 std::string plane_body(ComputeSource& source, const PlaneWindow& window, ElementType work, const ComputeTarget& target,
                        const PlaneText& text);
 

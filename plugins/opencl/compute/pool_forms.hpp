@@ -1,4 +1,4 @@
-// What the forms of pools share, and the form by planes (planes.hpp).
+// Shared by the forms of pools, and the form by planes (planes.hpp).
 #pragma once
 #include <optional>
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace tenon::opencl {
 
-// Less than, or equal to, every element: what a window in the padding gives.
+// A value less than or equal to every element: the result of a window in the padding.
 std::string least_of(ElementType work);
-// The padding behind each axis: as stated, or what the last window needs.
+// The padding after each axis: as stated, or as the last window requires.
 Dims pads_end(const Op& op, const std::vector<WindowAxis>& axes);
 
-// The window when the pool can work on planes.
+// The window, if the pool can use the form by planes.
 std::optional<PlaneWindow> pool_window(const irgen::KernelRequest& request, const ComputeTarget& target);
 Result<ComputeKernel> make_plane_max_pool(const irgen::KernelRequest& request, const ComputeTarget& target,
                                           const PlaneWindow& window);
-// Of floats.
+// For floats.
 Result<ComputeKernel> make_plane_average_pool(const irgen::KernelRequest& request, const ComputeTarget& target,
                                               const PlaneWindow& window);
 

@@ -1,5 +1,5 @@
-// Pools, and LRN. Pools of one or two spatial axes work on vectors of outputs (plane_pools.cpp), others, and those that
-// say where the largest elements lie, on one output element an item, as LRN does.
+// Pools, and LRN. Pools with one or two spatial axes work on vectors of outputs (plane_pools.cpp). Others, those that
+// also return the indices of the largest elements, and LRN compute one output element per item.
 #include <tenon/ops/pooling.hpp>
 #include <tenon/support/str.hpp>
 
@@ -13,7 +13,7 @@ namespace {
 
 using irgen::KernelRequest;
 
-// n: 0 inputs and 1 outputs of a channel, 2 taps, then the axes, then for averages the padding behind each.
+// n: 0 inputs and 1 outputs of a channel, 2 taps, then the axes, then for averages the padding after each.
 constexpr int kFirstPoolAxis = 3;
 constexpr std::string_view kPoolWalk = R"(
     const long in_size = n[0], out_size = n[1], taps = n[2], plane = item / out_size * in_size;
@@ -49,7 +49,7 @@ struct Pool {
 constexpr Pool kMax{"T best = LEAST; long where = -1;",
                     "if (where < 0 || (!IS_NAN(best) && (x > best || IS_NAN(x)))) best = x, where = at;",
                     "Y(item, best); WHERE"};
-// Of taps in the input and its padding: those that lie beyond count for no average.
+// For taps in the input and its padding: those beyond are not counted.
 constexpr Pool kAverage{"S sum = 0; long count = 0;", "sum += x; ++count;", R"(if (PADDED) {
       count = 1;
       for (int d = 0; d < R; ++d) {
@@ -95,7 +95,7 @@ Result<ComputeKernel> make_pool(const KernelRequest& request, const ComputeTarge
   source.define("P", request.op.attr<int64_t>("p", 2));
   if (request.op.result_count() > 1) {
     source.store("INDEX", 1, kI64);
-    // With storage_order 1 the spatial axes are counted the other way round.
+    // With storage_order 1 indices count the spatial axes in reverse order.
     const bool by_columns = request.op.attr<int64_t>("storage_order", 0) == 1;
     source.define("WHERE", by_columns
                                ? "{ long left = where, column = 0, step = in_size; for (int d = R - 1; d >= 0; --d) "

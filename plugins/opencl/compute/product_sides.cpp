@@ -3,7 +3,7 @@
 namespace tenon::opencl {
 namespace {
 
-// Elements from one outer index to the next, 0 where the operand has extent 1 and is repeated.
+// Strides of the outer dims in elements, 0 where the operand has extent 1 and is broadcast.
 Dims outer_strides(const Dims& dims, size_t outer, const Dims& batch) {
   Dims strides(batch.size(), 0);
   int64_t stride = 1;

@@ -1,4 +1,4 @@
-// MatMul and Gemm: the form is chosen by the target and the extents that are known (product_forms.hpp).
+// MatMul and Gemm: the target and the known extents determine the form (product_forms.hpp).
 #include <cmath>
 
 #include <tenon/ops/matmul.hpp>
@@ -54,9 +54,9 @@ std::optional<int64_t> last_dim(const Type& type, size_t from_end) {
   return dim.is_static() ? std::optional(dim.value()) : std::nullopt;
 }
 
-// ---- One item a job ----
+// ---- One work item per job ----
 
-// Where nothing is packed, more columns at a time: long stretches of B's rows.
+// Where nothing is packed, more columns at a time: longer stretches of B's rows.
 ProductTile product_tile(const ProductExtents& extents, ElementType work, const ComputeTarget& target) {
   ProductTile tile = choose_tile(extents, work, target);
   constexpr int kMostVectors = 16;
@@ -100,7 +100,7 @@ Result<ComputeKernel> make_item_product(const KernelRequest& request, const Comp
 
 // ---- Work groups ----
 
-// A column is a row of the transposed product, whose elements lie side by side.
+// A column is a row of the transposed product, whose elements are contiguous.
 void swap(Product& product) {
   std::swap(product.extents.m, product.extents.n);
   std::swap(product.a, product.b);
@@ -114,7 +114,7 @@ void swap(Product& product) {
   };
 }
 
-// What is left of the extents when a batch is folded.
+// The extents that remain when a batch is folded.
 void fit_extents(Product& product, const KernelRequest& request) {
   CallShapes shapes{.operands = {}, .results = {Dims()}, .others = {}};
   bool known = true;

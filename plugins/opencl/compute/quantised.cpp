@@ -1,5 +1,5 @@
-// Products and convolutions of bytes, exact: ConvInteger, QLinearConv, QLinearMatMul. Sums are kept modulo 2^32, scaled
-// and rounded in doubles as the reference does; a device without them leaves what is scaled to others.
+// Exact products and convolutions of bytes: ConvInteger, QLinearConv, QLinearMatMul. Sums are modulo 2^32, and are
+// scaled and rounded in doubles as in the reference; devices without doubles do not run the operators that scale.
 #include <algorithm>
 
 #include <tenon/ops/convolution.hpp>
@@ -36,7 +36,7 @@ Result<void> define_store(ComputeSource& source, const KernelRequest& request, c
 
 // ---- Convolutions ----
 
-// Operands of the two forms; 0 where there is none.
+// Operands of the two operators; 0 where there is none.
 struct ConvPorts {
   size_t w, x_zero, w_zero, bias = 0;
   bool scaled = false;
@@ -123,8 +123,9 @@ Result<ComputeKernel> make_qlinear_conv(const KernelRequest& request, const Comp
 
 // ---- QLinearMatMul ----
 
-// Parameters are one, one a line of a matrix, or one a line of each matrix: LINE % elements. n: 0 M, 1 N, 2 K, 3 to 8
-// elements of the parameters of A (scale, zero), B and Y; 9 outer dims, then extent and step, in matrices, of A and B.
+// Each parameter has one element, one for each line of a matrix, or one for each line of every matrix: LINE % elements.
+// n: 0 M, 1 N, 2 K, 3 to 8 elements of the parameters of A (scale, zero), B and Y; 9 outer dims, then extent and step,
+// in matrices, of A and B.
 constexpr std::string_view kMatMulBody = R"(
     const long M = n[0], N = n[1], K = n[2], column = item % N, row = item / N % M;
     long a_matrix = 0, b_matrix = 0, rest = item / N / M;
@@ -143,7 +144,7 @@ constexpr std::string_view kMatMulBody = R"(
           Y_ZERO(y_line % n[8]));
 )";
 
-// Matrices from one outer index to the next; 0 where the operand has extent 1 and is repeated.
+// Steps of the outer dims in matrices; 0 where the operand has extent 1 and is broadcast.
 Dims matrix_steps(const Dims& dims, size_t outer) {
   Dims steps(outer, 0);
   int64_t step = 1;

@@ -1,6 +1,6 @@
-// RNN, GRU, LSTM: a job is one direction of one entry of the batch and walks through time; its work items share the
-// hidden units. The state waits in local memory, in the type of sums: h before and after the step, and c of an LSTM or
-// r * h of a GRU. Activations are computed in doubles where the device has them, as the reference does.
+// RNN, GRU, LSTM: a job is one direction of one entry of the batch, and steps through time; its work items share the
+// hidden units. The state is in local memory, in the type of sums: h before and after the step, and c of an LSTM or
+// r * h of a GRU. Activations are computed in doubles where the device has them, as in the reference.
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -17,9 +17,9 @@ namespace {
 
 using irgen::KernelRequest;
 
-// n: 0 time, 1 batch, 2 inputs, 3 hidden units, 4 directions; then how many rows lie from time to time and entry to
-// entry of X (5, 6); from time to time, direction to direction, entry to entry of Y (7 to 9); from direction to
-// direction and entry to entry of the states (10, 11).
+// n: 0 time, 1 batch, 2 inputs, 3 hidden units, 4 directions; then strides in rows: of X from time to time and entry to
+// entry (5, 6); of Y from time to time, direction to direction, entry to entry (7 to 9); of the states from direction
+// to direction and entry to entry (10, 11).
 constexpr std::string_view kLayerHead = R"(
     const long I = n[2], H = n[3], d = item % n[4], b = item / n[4];
     const long stated = LENGTH(b), wrong = stated < 0 || stated > n[0], length = wrong ? 0 : stated;
@@ -50,7 +50,7 @@ constexpr std::string_view kTail = R"(
 )";
 constexpr std::string_view kEachUnit = "      for (long i = LOCAL_ID; i < H; i += LOCAL_SIZE) {\n";
 
-// What a gate's line takes from x and from a row of the state.
+// The contributions of x and of a row of the state to a gate.
 constexpr std::string_view kDots = R"(
 #define LINE(gate) ((d * GATES + (gate)) * H + i)
 #define FROM_X(gate) dot_x(a0, a1, x_at, LINE(gate) * I, I)
@@ -84,7 +84,7 @@ constexpr std::string_view kLstmStep = R"(
         const T fresh = (T)(ACT_0((S)GATE(1) + PEEPHOLE(1) * cell) * ACT_2(cell));
         STATE(2, i) = (T)cell;
 )";
-// Before: r * h of all units, which the last gate is a product with.
+// Computed first: r * h of all units, which the last gate multiplies.
 constexpr std::string_view kGruReset = R"(
       for (long i = LOCAL_ID; i < H; i += LOCAL_SIZE) STATE(2, i) = (T)(ACT_0((S)GATE(1)) * (S)STATE(now, i));
       SYNC;
@@ -107,7 +107,7 @@ constexpr std::string_view kGruLinearStep = R"(
 struct ActivationText {
   std::string_view name;  // lower case
   bool takes_alpha, takes_beta;
-  double alpha, beta;  // where none is stated
+  double alpha, beta;  // defaults
   std::string_view text;
 };
 constexpr ActivationText kActivations[] = {
@@ -124,7 +124,8 @@ constexpr ActivationText kActivations[] = {
     {"softplus", false, false, 0, 0, "fmax(x, (S)0) + log1p(exp(-fabs(x)))"},
 };
 
-// Functions ACT_0(x) ... of so many activations a direction. Alphas and betas go, in order, to those that take one.
+// Defines functions ACT_0(x) ... for the activations of a direction. Alphas and betas are assigned, in order, to those
+// that have them.
 Result<void> define_activations(ComputeSource& source, const Op& op, size_t directions,
                                 const std::vector<std::string>& fallback) {
   auto names = op.attr<Attribute::Texts>("activations");
@@ -205,7 +206,7 @@ Result<ComputeKernel> make_layer(const KernelRequest& request, const ComputeTarg
   const auto r = request.operands[2].shape().static_dims();
   const auto direction = op->attr<std::string>("direction", "forward");
   const int bytes = static_cast<int>(work.bits()) / 8, lanes = std::max(target.lanes * 4 / bytes, 2);
-  // Half of local memory for three rows of the state.
+  // Three rows of the state may take half of local memory.
   const int64_t room = std::max<int64_t>(target.local_bytes / 2 / (3 * bytes), 1);
   const int64_t hidden = r && (*r)[2] <= room ? std::max<int64_t>((*r)[2], 1) : room;
   ComputeSource source(request, target);

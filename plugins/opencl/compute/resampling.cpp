@@ -1,4 +1,4 @@
-// Resize: nearest elements are a placement, the other modes weighted sums of taps, listed for each axis.
+// Resize: to nearest elements it is a placement; the other modes are weighted sums of taps, listed for each axis.
 #include <bit>
 
 #include <tenon/ir/builder.hpp>
@@ -18,8 +18,9 @@ namespace {
 
 using irgen::KernelRequest;
 
-// n: for each axis the output's extent, the input's stride, and where its table begins: for each output, where its taps
-// begin and how many there are, -1 where the result is EXTRAPOLATION; a tap is an index and the bits of its weight.
+// n: for each axis the output's extent, the input's stride, and the offset of its table. The table has, for each
+// output, the offset and number of its taps, or -1 where the result is EXTRAPOLATION; a tap is an index and the bits of
+// its weight.
 constexpr std::string_view kResizeBody = R"(
     long rest = item, tap[RANK], count[RANK], place[RANK];
     int inside = 1;
@@ -46,7 +47,7 @@ constexpr std::string_view kResizeBody = R"(
     Y(item, inside ? (T)sum : (T)EXTRAPOLATION);
 )";
 
-// Elements of a constant operand; nothing where there are none.
+// The elements of a constant operand; nothing where there is no such operand.
 Result<std::optional<std::vector<double>>> numbers_of(const Op& op, size_t operand) {
   if (!op.operand(operand)) return std::optional<std::vector<double>>();
   const Tensor* tensor = constant_of(op.operand(operand));

@@ -1,5 +1,5 @@
-// Images read at points that are no places of elements: GridSample, RoiAlign, and the grid that an affine map gives.
-// Points are computed in the type P: doubles where the device has them.
+// Images sampled at arbitrary points: GridSample, RoiAlign, and AffineGrid. Points are computed in the type P: doubles
+// where the device has them.
 #include <algorithm>
 
 #include <tenon/ops/pooling.hpp>
@@ -29,7 +29,7 @@ constexpr std::string_view kReflected = R"(static P reflected(P x, P low, P high
   return low + (at > range ? 2 * range - at : at);
 }
 )";
-// Keys' kernel with a = -0.75.
+// The cubic convolution kernel (Keys) with a = -0.75.
 constexpr std::string_view kCubic = R"(static P cubic(P x) {
   const P a = (P)-0.75, d = fabs(x);
   if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
@@ -38,7 +38,7 @@ constexpr std::string_view kCubic = R"(static P cubic(P x) {
 }
 )";
 
-// n: 0 points, 1 channels, 2 elements of a channel, then extents. An item is a point of all channels.
+// n: 0 points, 1 channels, 2 elements of a channel, then extents. An item is a point, for all channels.
 constexpr std::string_view kGridBody = R"(
     const long points = n[0], channels = n[1], size = n[2];
     long index[R * TAPS];

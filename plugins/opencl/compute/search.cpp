@@ -25,7 +25,7 @@ ContentKey key_of(const FormCall& call, const DeviceInfo& info) {
   return ContentKey::of(text);
 }
 
-// Forms of one call, ready to run.
+// The forms of a call, ready to run.
 class Trial {
  public:
   Trial(ClStream& stream, const FormCall& call) : stream_(stream), device_(stream.cl_device()), call_(call) {}
@@ -50,7 +50,7 @@ class Trial {
   Result<void> make_ports() {
     for (const size_t bytes : call_.port_bytes) {
       TENON_TRY(memory, device_.allocate_memory(bytes));
-      // Numbers that multiply as fast as others: what is in new memory may be denormal.
+      // Zeros, because new memory may hold denormals, which are slow.
       const cl_uchar zero = 0;
       TENON_OK(stream_.add([&] {
         return check(device_.cl().clEnqueueFillBuffer(stream_.queue(), memory.get(), &zero, 1, 0,
@@ -83,7 +83,7 @@ class Trial {
       TENON_OK(check(
           cl.clEnqueueWriteBuffer(stream_.queue(), memory.get(), CL_TRUE, 0, bytes, words.data(), 0, nullptr, nullptr),
           "clEnqueueWriteBuffer"));
-      // The first round loads the code.
+      // The first round is a warm-up.
       for (int round = 0; round <= kRounds; ++round) {
         const auto begin = std::chrono::steady_clock::now();
         TENON_OK(check(

@@ -1,9 +1,9 @@
-// The measured search (option `search: measured`): which form of a compute kernel is the fastest on this device for the
+// The measured search (option `search: measured`): finds the fastest form of a compute kernel on this device for the
 // extents of a call.
 //
-// Each form runs on memory of the call's sizes. What won is kept in the process and in a file of the folder `opencl`,
-// by the sources of all forms, extents, device and driver, so that who finds it measures nothing and chooses the same.
-// A file that is damaged, or speaks of other forms, is ignored with a warning.
+// Each form runs on memory of the call's sizes. The choice is kept in the process and in a file of the folder `opencl`,
+// keyed by the sources of all forms, extents, device and driver. A process that finds it measures nothing and makes the
+// same choice. A file that is damaged, or is about other forms, is ignored with a warning.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -21,7 +21,7 @@ namespace tenon::opencl {
 
 class ClStream;
 
-// What a file says.
+// The contents of a file.
 struct FormChoice {
   char magic[16];
   uint64_t key_high, key_low, forms, chosen, hash;
@@ -55,7 +55,7 @@ struct FormCall {
   const ComputeForms& forms;
   const CallShapes& shapes;
   std::vector<size_t> port_bytes;  // of its operands and results, in order
-  // Work items for an amount of independent work.
+  // The work items for an amount of independent work.
   std::function<int64_t(int64_t)> items_for;
   int64_t work_group = 1;
 };

@@ -19,7 +19,7 @@ constexpr std::string_view kHalvesOfRows = R"(
       SYNC;
     }
 )";
-// An item adds up what it finishes: what has been added in sub-groups is in the first of TOGETHER slices.
+// The item that finishes an element adds the sums of sub-groups, which are in the first of TOGETHER slices.
 constexpr std::string_view kSubGroupsOfRows = R"(
     const int together = TOGETHER;
     EACH_STEP(together) {
@@ -73,20 +73,20 @@ constexpr std::string_view kSubGroupsOfColumns = R"(
 
 SliceFold slice_fold_of(bool by_columns, const ComputeTarget& target) {
   if (target.sub_groups.shuffle) return SliceFold::shuffles;
-  // Of B by its rows, the items of a vector of columns lie apart.
+  // Where B is stored by rows, the items of a vector of columns are not adjacent.
   return target.sub_groups.there && by_columns ? SliceFold::reductions : SliceFold::halves;
 }
 
-// Items are numbered by their places in sub-groups, since nothing else says which of them are one; that all but the
-// last of these are as large keeps numbers below the group's size.
+// Items are numbered by their positions in sub-groups, since nothing else tells which items share one. All sub-groups
+// except the last have the same size, so numbers stay below the group's size.
 void define_slice_fold(ComputeSource& source, SliceFold fold, int64_t apart, int lanes) {
   if (fold == SliceFold::halves) return source.define("OWN", "(int)LOCAL_ID");
   source.use_sub_groups();
   source.define("OWN", "(int)(get_sub_group_id() * get_max_sub_group_size() + get_sub_group_local_id())");
   source.define("SUB_GROUP", "(int)get_max_sub_group_size()");
   source.define("VSTORE", str("vstore", lanes));
-  // All items do at least one step, whose sum they drop where nothing is together: PoCL 6.0 loses values around
-  // sub-group functions that stand under a condition, or in a loop, and are not reached.
+  // All items execute at least one step, and drop its sum where no slices are together: PoCL 6.0 loses values around
+  // sub-group functions in conditional code, or in a loop, that is not executed.
   if (fold == SliceFold::reductions) {
     source.define("TOGETHER", "(SLICES % SUB_GROUP == 0 ? SUB_GROUP : 1)");
     source.define("EACH_STEP(together)", "");

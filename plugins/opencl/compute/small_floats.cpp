@@ -1,6 +1,6 @@
-// Casts from and to floats of 8 bits, by tables that the reference fills: such a float is one of 256 numbers, and where
-// one number ends and the next begins is found by asking the reference about f32 in halves of halves. Rounding,
-// saturation and NaN are then those of the reference whatever the type.
+// Casts from and to 8-bit floats, by tables that the reference fills. Such a float is one of 256 numbers, and the
+// border between two of them is found by bisection over f32, with the reference as oracle. Rounding, saturation and NaN
+// are therefore those of the reference, whatever the type.
 #include <algorithm>
 #include <bit>
 
@@ -17,15 +17,15 @@ namespace {
 using irgen::KernelRequest;
 
 bool is_small_float(ElementType element) { return element.is_float() && element.bits() == 8; }
-// f32 holds all its values.
+// Whether f32 holds all of its values.
 bool is_f32_float(ElementType element) { return element == kF32 || element == kF16 || element == kBF16; }
 
-// n, of a source of 8 bits: the bits of 256 numbers as f32.
+// n, for an 8-bit source: the bits of its 256 numbers as f32.
 constexpr std::string_view kDecode = "    const float x = as_float((uint)n[X(item)]);\n";
 constexpr std::string_view kRead = "    const float x = X(item);\n";
 constexpr std::string_view kWrite = "    Y(item, x);\n";
-// n, of a result of 8 bits, behind that: pieces of numbers that are not negative, of those that are; then for each
-// piece where it begins, as bits without the sign, and its code. The last one that begins at or before x has it.
+// n, for an 8-bit result, after that: the number of pieces of nonnegative and of negative numbers; then for each piece
+// its begin, as bits without the sign, and its code. The last piece that begins at or before x applies.
 constexpr std::string_view kEncode = R"(
     __global const long* table = n + TABLE;
     const uint bits = as_uint(x), size = bits & 0x7fffffffu;
@@ -48,7 +48,7 @@ Result<std::vector<int64_t>> decoded(ElementType element) {
   return made;
 }
 
-// Of f32 by their bits.
+// The codes of f32 numbers, given by their bits.
 Result<std::vector<int64_t>> codes_of(const std::vector<uint32_t>& bits, ElementType element,
                                       const ConvertOptions& options) {
   TENON_TRY(numbers, Tensor::allocate(kF32, {static_cast<int64_t>(bits.size())}));
@@ -59,14 +59,15 @@ Result<std::vector<int64_t>> codes_of(const std::vector<uint32_t>& bits, Element
   return made;
 }
 
-// The pieces of f32 of one sign that have one code each. Numbers with a code are neighbours: a range whose ends have
-// the same one is a part of a piece, any other is halved. One question to the reference for all ranges of a length.
+// Finds the pieces of the f32 numbers of one sign that have the same code. Each code covers one interval: a range whose
+// ends have the same code is part of a piece; any other range is halved. The reference is called once for all ranges of
+// a length.
 struct Piece {
   uint32_t begin;
   int64_t code;
 };
 Result<std::vector<Piece>> pieces_of(uint32_t sign, ElementType element, const ConvertOptions& options) {
-  std::vector<Piece> ends;  // ends of ranges, in order
+  std::vector<Piece> ends;  // of ranges, in order
   for (const uint32_t bits : {0u, 0x7f800000u, 0x7fc00000u, 0x7fffffffu}) ends.push_back({bits, 0});
   std::vector<uint32_t> asked;
   for (const Piece& end : ends) asked.push_back(end.begin | sign);
@@ -81,7 +82,7 @@ Result<std::vector<Piece>> pieces_of(uint32_t sign, ElementType element, const C
     TENON_TRY(middle, codes_of(asked, element, options));
     for (size_t i = 0; i < asked.size(); ++i) ends.push_back({asked[i] & ~sign, middle[i]});
     std::ranges::sort(ends, {}, &Piece::begin);
-    // Of equal ones in a row the first and the last are enough.
+    // In a run of equal codes the first and the last are enough.
     std::vector<Piece> kept;
     for (size_t i = 0; i < ends.size(); ++i) {
       const bool inside =

@@ -1,4 +1,4 @@
-// Windows over planes in local memory.
+// Windows over planes that are staged in local memory.
 #include <algorithm>
 
 #include <tenon/support/str.hpp>
@@ -9,8 +9,8 @@
 namespace tenon::opencl {
 namespace {
 
-// Every COLUMN_STRIDE-th of a row's inputs from column `first` on, which may lie before the row, PADDING around them.
-// Vectors, the last one moved back to the row's end; of short rows halves of vectors.
+// Copies every COLUMN_STRIDE-th of a row's inputs from column `first` on, which may be before the row, with PADDING
+// around them. By vectors, the last one moved back to the row's end; short rows by halves of vectors.
 constexpr std::string_view kStageRow = R"(
 void tenon_stage(__local T* to, const int length, const long row, const int inside, const int first, const int columns,
                  __global const uchar* a0) {
@@ -37,13 +37,13 @@ void tenon_stage(__local T* to, const int length, const long row, const int insi
 }
 )";
 
-// Rows of one phase are `pitch` elements; phase p has the inputs p, p + COLUMN_STRIDE ...
+// The distance between rows of one phase is `pitch` elements; phase p has the inputs p, p + COLUMN_STRIDE ...
 constexpr std::string_view kStaged = R"(
     const int pitch = max(job_columns, LANES) + COLUMN_REACH / COLUMN_STRIDE;
     const int length = job_columns + COLUMN_REACH / COLUMN_STRIDE;
     const int staged_rows = (job_rows - 1) * ROW_STRIDE + ROW_REACH + 1;
 )";
-// A row is a work item's.
+// Each work item stages whole rows.
 constexpr std::string_view kStageRows =
     R"(    for (int staged = LOCAL_ID; staged < staged_rows * COLUMN_STRIDE; staged += LOCAL_SIZE) {
       const int from = y0 * ROW_STRIDE + staged / COLUMN_STRIDE - (int)n[4];
@@ -53,7 +53,7 @@ constexpr std::string_view kStageRows =
     }
     SYNC;
 )";
-// Neighbouring inputs to neighbouring items, of all phases.
+// Adjacent items copy adjacent inputs, of all phases.
 constexpr std::string_view kStageElements =
     R"(    for (int i = LOCAL_ID; i < staged_rows * length * COLUMN_STRIDE; i += LOCAL_SIZE) {
       const int staged_row = i / (length * COLUMN_STRIDE), behind = i % (length * COLUMN_STRIDE);
@@ -65,7 +65,7 @@ constexpr std::string_view kStageElements =
     SYNC;
 )";
 
-// A vector that ends behind the job's columns is moved back, too, where there is place.
+// A vector that would end after the job's columns is moved back, too, where there is space.
 constexpr std::string_view kStagedWalk = R"(
     EACH_VECTOR(line, wanted) {
       const int column = job_columns >= LANES ? min(wanted, job_columns - LANES) : wanted;
@@ -97,7 +97,7 @@ std::string staged_plane_body(ComputeSource& source, const PlaneWindow& w, Eleme
                               const ComputeTarget& target, const PlaneText& text) {
   define_staging(source, w, work);
   source.local(str("  __local T image[", plane_elements(work, target), "];\n"));
-  // Neighbouring vectors to one work item, or to neighbouring ones.
+  // Adjacent vectors are processed by one work item, or by adjacent ones.
   source.define(
       "EACH_VECTOR(line, column)",
       target.work_group == 1

@@ -1,5 +1,5 @@
-// Operators of language models that carry a state from call to call, and what turns their heads: LinearAttention,
-// CausalConvWithState, TensorScatter, RotaryEmbedding.
+// Operators of language models that pass a state from call to call, and RotaryEmbedding: LinearAttention,
+// CausalConvWithState, TensorScatter.
 #include <bit>
 #include <cmath>
 
@@ -20,8 +20,8 @@ using irgen::KernelRequest;
 
 // ---- LinearAttention ----
 
-// A column of the state of a head depends on no other column: it is an item, and stands in registers. n: 0 steps, 1
-// query heads of a key head, 2 key heads, 3 columns; 4 and 5 elements of a step of decay, and of those one head's; 6 of
+// A column of a head's state does not depend on other columns: it is an item, and is kept in registers. n: 0 steps, 1
+// query heads per key head, 2 key heads, 3 columns; 4 and 5 elements of a step of decay, and of one head in it; 6 of
 // beta, 0 where all heads share one.
 constexpr std::string_view kLinearBody = R"(
     const long steps = n[0], sharing = n[1], heads = n[2], columns = n[3];
@@ -87,7 +87,7 @@ Result<ComputeKernel> make_linear_attention(const KernelRequest& request, const 
 
 // ---- CausalConvWithState ----
 
-// n: 0 channels, 1 steps, 2 taps, 3 items that are results; those behind are the state that is left.
+// n: 0 channels, 1 steps, 2 taps, 3 items for results; the items after those write the new state.
 constexpr std::string_view kCausalBody = R"(
     const long steps = n[1], taps = n[2], kept = taps - 1;
     if (item < n[3]) {
@@ -101,7 +101,7 @@ constexpr std::string_view kCausalBody = R"(
       PRESENT(at, JOINED(row, steps + at % kept));
     }
 )";
-// The sum as it is stored, rounded, goes into the activation.
+// The activation is applied to the sum as it is stored, that is, rounded.
 constexpr std::string_view kSilu = "const T rounded = GET_Y(item); Y(item, rounded / (1 + exp(-rounded)))";
 
 Result<ComputeKernel> make_causal_conv(const KernelRequest& request, const ComputeTarget& target) {
@@ -126,8 +126,8 @@ Result<ComputeKernel> make_causal_conv(const KernelRequest& request, const Compu
 
 // ---- TensorScatter ----
 
-// n: 0 extent of the axis, 1 elements behind it, 2 steps that are written, 3 lines of an entry of the batch. An item is
-// a line: an index before the axis.
+// n: 0 extent of the axis, 1 elements after it, 2 steps to be written, 3 lines of an entry of the batch. An item is a
+// line: an index before the axis.
 constexpr std::string_view kScatterBody = R"(
     const long extent = n[0], inner = n[1], length = n[2], start = START(item / n[3]);
     const int wrong = start < 0 || start > (CIRCULAR ? extent : extent - length);
@@ -163,8 +163,8 @@ Result<ComputeKernel> make_tensor_scatter(const KernelRequest& request, const Co
 
 // ---- RotaryEmbedding ----
 
-// n: 0 heads, 1 steps, 2 elements of a head, then elements from batch to batch, head to head, step to step (3 to 5); 6
-// pairs that are turned, 7 rows of the caches. An item is a step of a head.
+// n: 0 heads, 1 steps, 2 elements of a head, then strides from batch to batch, head to head, step to step (3 to 5); 6
+// pairs that are rotated, 7 rows of the caches. An item is one step of a head.
 constexpr std::string_view kRotaryBody = R"(
     const long place = item % n[1], head = item / n[1] % n[0], b = item / n[1] / n[0], pairs = n[6];
     const long at = b * n[3] + head * n[4] + place * n[5], given = POSITION(b * n[1] + place);

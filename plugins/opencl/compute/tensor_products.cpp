@@ -1,4 +1,4 @@
-// Einsum, one element an item whatever the labels are, and Det.
+// Einsum, one result element per item for any labels, and Det.
 #include <algorithm>
 #include <map>
 
@@ -17,8 +17,8 @@ using irgen::KernelRequest;
 
 // ---- Einsum ----
 
-// n: 0 labels of the result, 1 labels that are summed, 2 terms of a sum, then for each label, the last one first, its
-// extent and the step of every operand.
+// n: 0 labels of the result, 1 labels that are summed over, 2 terms of a sum, then for each label, the last one first,
+// its extent and its stride in every operand.
 constexpr std::string_view kEinsumBody = R"(
     const long kept = n[0], summed = n[1], terms = n[2];
     __global const long* label = n + 3;
@@ -53,7 +53,7 @@ Result<ComputeLaunch> einsum_launch(const EinsumLabels& labels, const CallShapes
       const int label = labels.operands[i][axis];
       int64_t& extent = extents.try_emplace(label, 1).first->second;
       if (dims[axis] != 1) extent = dims[axis];
-      // An extent of 1 is repeated; a label that stands twice walks the diagonal.
+      // An extent of 1 is broadcast; a repeated label selects the diagonal.
       steps.try_emplace(label, Dims(operands, 0)).first->second[i] += dims[axis] == 1 ? 0 : strides[axis];
     }
   }
@@ -97,7 +97,7 @@ Result<ComputeKernel> make_einsum(const KernelRequest& request, const ComputeTar
 
 // ---- Det ----
 
-// Elimination with the largest pivot of each column; a matrix an item, in registers.
+// Gaussian elimination with partial pivoting; one matrix per item, in registers.
 constexpr std::string_view kDetBody = R"(
     S a[N * N], product = 1;
     for (int i = 0; i < N * N; ++i) a[i] = (S)X(item * N * N + i);

@@ -10,22 +10,22 @@
 namespace tenon::opencl {
 namespace {
 
-// Rows of tiles: few, since each makes other sources, which a device's compiler takes a second for.
+// Candidate row counts of tiles. Few, because each makes another source, whose compilation takes a second.
 constexpr int kTileRows[] = {1, 2, 3, 4, 6, 8, 12};
-// More jobs than these make the units no busier.
+// More jobs than this do not improve the load balance.
 constexpr int64_t kMostJobsOfUnit = 32;
 
 }  // namespace
 
-// Columns and rows that are computed for each that is wanted, times what a step costs beyond its multiply-adds: loads
-// of `vectors` of the panel, and of `rows` elements that are repeated in all lanes.
+// The columns and rows computed for each useful one, times the cost of a step beyond its multiply-adds: loads of
+// `vectors` of the panel, and of `rows` elements that are broadcast.
 double cycles_of(const ProductTile& tile, const ProductExtents& extents) {
   const auto waste = [](const std::optional<int64_t>& extent, int64_t step) {
     if (!extent || *extent <= 0) return 1.0;
     return static_cast<double>((*extent + step - 1) / step * step) / static_cast<double>(*extent);
   };
   const double adds = static_cast<double>(tile.rows) * tile.vectors;
-  // Two loads and two multiply-adds a cycle; fewer sums than the latency of two units hides wait.
+  // Two loads and two multiply-adds a cycle; fewer sums than the latency of two units requires cause stalls.
   const double cycles =
       std::max({adds / 2, (tile.rows + tile.vectors) / 2.0, 4.0}) + 0.125 * (tile.rows + tile.vectors);
   return waste(extents.m, tile.rows) * waste(extents.n, tile.columns()) * cycles / adds;
@@ -51,9 +51,9 @@ ProductTile choose_tile(const ProductExtents& extents, ElementType work, const C
       best = cost;
       chosen = tile;
     }
-  // A panel that one row tile reads is not worth its copy.
+  // Packing does not pay for a panel that one row tile reads.
   if (!tiling.local || extents.k == 0 || (extents.m && *extents.m <= 2 * chosen.rows)) return chosen;
-  // Whatever the extents are: kernels of networks then share sources.
+  // Independent of extents, so that kernels of networks share sources.
   const int64_t row_bytes = chosen.columns() * static_cast<int64_t>(work.bits() / 8);
   chosen.depth = std::max<int64_t>(std::min(tiling.depth, target.local_bytes / 2 / row_bytes), 1);
   const int64_t most_rows = std::min(tiling.block_rows, target.local_bytes / 4 / row_bytes);
@@ -73,7 +73,7 @@ std::vector<Tiling> other_tilings(const Tiling& tiling) {
 }
 
 RowBlocks row_blocks(const ProductTile& tile, int64_t m, int64_t other_jobs, bool waits, const ComputeTarget& target) {
-  constexpr double kPacked = 4;  // rows of a tile that a panel's packing takes as long as
+  constexpr double kPacked = 4;  // packing a panel takes as long as this many rows of a tile
   const int64_t tiles = std::max<int64_t>((m + tile.rows - 1) / tile.rows, 1);
   const int64_t most = waits ? std::max<int64_t>(tile.block_rows / tile.rows, 1) : tiles;
   const int64_t units = std::max<int64_t>(target.compute_units, 1), others = std::max<int64_t>(other_jobs, 1);
@@ -115,7 +115,7 @@ void define_lane_numbers(ComputeSource& source, int lanes, ElementType work) {
 }
 
 void define_transpose(ComputeSource& source, int lanes) {
-  // Each stage puts the elements of vectors i and i + lanes / 2 between each other.
+  // Each stage interleaves the elements of vectors i and i + lanes / 2.
   std::string text = "do { TV u[LANES]; ";
   bool back = false;
   for (int stage = 1; stage < lanes; stage *= 2, back = !back) {
@@ -209,7 +209,7 @@ std::string packed_rows(const ProductTile& tile, bool copies) {
                 return str("        PARTIAL(row - row0 + ", r, ", ", v, ") = s", r, "_", v, ";\n");
               }),
               "        continue;\n      }\n");
-  // Whole tiles know how many elements count; of short epilogues there may be a copy for each vector.
+  // Whole tiles know their number of elements; if the epilogue is short, they have a copy for each vector.
   if (copies) text += whole_tile(tile);
   return str(text, "      const TV sums[ROWS * VECTORS] = {",
              each([](int r, int v) { return str(r + v ? ", " : "", "s", r, "_", v); }), "};\n", kPartOfTile, "    }\n");

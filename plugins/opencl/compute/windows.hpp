@@ -1,4 +1,4 @@
-// Windows in compute kernels: extents of one spatial axis after the other as numbers, and the walk over taps.
+// Windows in compute kernels: the extents of each spatial axis as numbers, and iteration over taps.
 #pragma once
 #include <string_view>
 
@@ -13,19 +13,19 @@ inline constexpr int kNumbersOfAxis = 6;
 struct WindowAxis {
   int64_t in = 1, out = 1, kernel = 1, stride = 1, dilation = 1, begin = 0;
 };
-// Defines R, their number, and IN(d), OUT(d), KERNEL(d), STRIDE(d), DILATION(d), BEGIN(d), behind `first` numbers; and
-// NEXT_TAP(k), which moves to the next tap, the last axis first.
+// Defines R, the number of axes, and IN(d), OUT(d), KERNEL(d), STRIDE(d), DILATION(d), BEGIN(d), whose numbers come
+// after the `first` ones; and NEXT_TAP(k), which moves to the next tap, the last axis first.
 void define_axes(ComputeSource& source, size_t rank, int first);
 void add_axes(const std::vector<WindowAxis>& axes, ComputeLaunch& launch);
 
-// A tensor [N, C, D1 ...]: its spatial axes; one of extent 1 where there is none.
+// For a tensor [N, C, D1 ...]: the number of spatial axes; where there is none, one of extent 1 counts.
 size_t spatial_rank(const irgen::KernelRequest& request, size_t operand);
 Dims spatial_of(const Dims& dims);
-// What elements of an image that is read between them are computed in; an error where they are no floats.
+// The type for computing with an image that is interpolated; an error where its elements are not floats.
 Result<ElementType> image_type(const irgen::KernelRequest& request);
 int64_t elements_of(const Dims& dims);
 
-// The axes of an operator whose window slides over `in` and gives `out`.
+// The axes of an operator whose window moves over `in` and gives `out`.
 Result<std::vector<WindowAxis>> window_axes(const Op& op, const Dims& in, const Dims& out, std::vector<Dim> kernel);
 
 }  // namespace tenon::opencl

@@ -1,4 +1,4 @@
-// Arithmetic. Integers wrap around as unsigned ones do: overflow of signed ones is undefined.
+// Arithmetic. Integers are computed as unsigned ones, which wrap around: signed overflow is undefined.
 #include "opencl/emitters/emitters.hpp"
 #include "opencl/emitters/pattern.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 using namespace codegen;
 
-// Division and square root of f32 through doubles are rounded correctly, since a double has more than twice the bits.
+// Division and square root of f32 in doubles are correctly rounded, since a double has more than twice the bits.
 constexpr Pattern kArithmeticPatterns[] = {
     {"Add", kFloatLanes, "$0 + $1", 0.5},
     {"Add", kIntLanes, "as_$T($u0 + $u1)"},

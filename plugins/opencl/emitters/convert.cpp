@@ -9,7 +9,7 @@ namespace {
 
 using namespace codegen;
 
-// Floats to integers saturate and truncate, NaN becomes 0; integers keep their low bits; to floats: nearest even.
+// Floats to integers truncate and saturate, NaN gives 0; integers keep their low bits; to floats: nearest even.
 std::string converted(const std::string& value, ElementType from, ElementType to, int lanes) {
   const std::string convert = str("convert_", lanes_name(to, lanes));
   if (to.is_bool()) {
@@ -53,7 +53,7 @@ Result<void> emit_wrap(SourceContext& c, const Emission& e) {
   return {};
 }
 
-// Of as many bits; truths are no numbers.
+// Between types of the same width; not for booleans.
 Result<void> emit_bit_cast(SourceContext& c, const Emission& e) {
   c.assign(e.out[0], str("as_", lanes_name(e.out[0].element, c.lanes()), "(", c.name(e.in[0]), ")"));
   return {};

@@ -12,16 +12,16 @@ bool by_erf(const Signature& signature) {
   const std::string* name = how ? how->get_if<std::string>() : nullptr;
   return !name || *name == "none";
 }
-// A factor of its own is rounded, and the exponential magnifies that.
+// With another alpha, the product with it is rounded, and the exponential magnifies that error.
 bool is_plain_swish(const Signature& signature) {
   const Attribute* alpha = signature.attributes.find("alpha");
   const float* value = alpha ? alpha->get_if<float>() : nullptr;
   return !value || *value == 1.0f;
 }
 
-// Of f64 no bound is stated: rows' bounds are about f32. Sine and cosine of f32 keep their 4 units on no CPU device of
-// PoCL 3.1 where another lane of the vector is large. Swish in f32 loses bits where the sigmoid is below the least
-// normal number.
+// The rows' bounds are for f32; none is stated for f64. Sine and cosine of f32 exceed 4 ulp on CPU devices of PoCL 3.1
+// where another lane of the vector is large. Swish in f32 loses bits where the sigmoid is below the least normal
+// number.
 constexpr Pattern kFunctionPatterns[] = {
     {"Exp", kFloatLanes, "exp($0)", 3, 10},
     {"Expm1", kFloatLanes, "expm1($0)", 3, 14},

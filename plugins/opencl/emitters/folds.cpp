@@ -1,5 +1,5 @@
-// Folds over lanes: by halves of an item's vector, then of what the items of a chunk have. Items hand one another
-// values within their sub-group where the device has those, and through local memory.
+// Reductions over lanes: by halving an item's vector, then over the items of a chunk. Items exchange values within
+// their sub-group where the device has sub-groups, and otherwise through local memory.
 #include <tenon/support/str.hpp>
 
 #include "opencl/emitters/emitters.hpp"
@@ -10,13 +10,14 @@ namespace {
 
 using namespace codegen;
 
-// What is folded: by which pattern, and of which elements.
+// The pattern of a reduction, and its element type.
 struct Fold {
   std::string_view op, pattern;
   ElementType element;
 };
 
-// Of two scalars, as a scalar. A vector of one lane is no vector: of two, the second lane is of no use.
+// The reduction of two scalars, as a scalar. There are no vectors of one lane: in a vector of two, the second lane is
+// unused.
 Result<std::string> folded(SourceContext& c, const Fold& fold, std::string_view a, std::string_view b) {
   const std::string type = lanes_name(fold.element, 2);
   const std::string operands[] = {str("(", type, ")(", a, ")"), str("(", type, ")(", b, ")")};
@@ -29,11 +30,11 @@ Result<std::string> folded(SourceContext& c, const Fold& fold, std::string_view 
 struct SubGroupFold {
   std::string_view op;
   LaneTypes types;
-  std::string_view text;  // `whole` of what each item has, $0
+  std::string_view text;  // computes `whole` from the value of each item, $0
 };
 
-// What sub_group_reduce_max of floats gives beside a NaN is nobody's promise: integers in the order of the floats, with
-// every NaN at the end that is wanted.
+// The result of sub_group_reduce_max for floats is unspecified where one is NaN. Therefore integers in the order of the
+// floats are used, with every NaN mapped to the end that wins.
 constexpr std::string_view kMaxOfFloats =
     R"(const $I size = as_$I(~($U)0 >> 1), bits = as_$I($0), key = isnan($0) ? size : bits ^ (bits >> $b & size);
 const $I most = sub_group_reduce_max(key);
@@ -51,8 +52,8 @@ constexpr SubGroupFold kSubGroupFolds[] = {
     {"Min", kFloatLanes, kMinOfFloats},
     {"Min", kIntLanes, "whole = sub_group_reduce_min($0);"},
 };
-// Any operator, $1 of `whole` and `other`. Sub-groups of any size, of which all items go through as many steps, and
-// through one at the least: PoCL 6.0 loses values around a loop that shuffles and has none.
+// Any operator: $1 combines `whole` and `other`. Sub-groups may have any size; all of their items execute as many
+// steps, at least one: PoCL 6.0 loses values around a loop that shuffles and has no iteration.
 constexpr std::string_view kByShuffles = R"(const uint size = get_sub_group_size(), own = get_sub_group_local_id();
 uint n = 1;
 while (2 * n < get_max_sub_group_size()) n *= 2;
@@ -63,7 +64,7 @@ for (; n > 0; n /= 2) {
 }
 whole = sub_group_broadcast(whole, 0);)";
 
-// How a sub-group folds; empty where it cannot.
+// The text for a reduction in a sub-group; empty where there is none.
 std::string_view sub_group_text(const SourceContext& c, const Fold& fold) {
   if (!c.sub_groups().there) return {};
   for (const SubGroupFold& row : kSubGroupFolds)
@@ -71,9 +72,10 @@ std::string_view sub_group_text(const SourceContext& c, const Fold& fold) {
   return c.sub_groups().shuffle ? kByShuffles : std::string_view();
 }
 
-// `whole` of what the sub-groups have. A fold writes the other half of `parts` than the one before it, which some items
-// may still read: so one barrier is enough. It stands under no condition, where one sub-group is the whole work group
-// either: PoCL 6.0 then loses values (`if (get_num_sub_groups() > 1) barrier(...)` that is not taken).
+// `whole` of the results of the sub-groups. Consecutive reductions alternate between the halves of `parts`, because
+// some items may still read the other half; so one barrier is enough. The barrier is unconditional, also where a single
+// sub-group is the whole work group: PoCL 6.0 loses values at `if (get_num_sub_groups() > 1) barrier(...)` when it is
+// not taken.
 Result<void> fold_sub_groups(SourceContext& c, const Fold& fold, std::string_view text, const std::string& own) {
   TENON_TRY(with_other, folded(c, fold, "whole", "other"));
   const std::string parts = c.sub_group_array(fold.element), operands[] = {own, std::move(with_other)};
@@ -93,7 +95,7 @@ Result<void> fold_sub_groups(SourceContext& c, const Fold& fold, std::string_vie
 
 // ---- In local memory ----
 
-// `whole` of what all items have: halves upon halves.
+// `whole` of all items, by halving.
 Result<void> fold_items(SourceContext& c, const Fold& fold, const std::string& own) {
   const std::string shared = c.shared_array(fold.element), barrier = "barrier(CLK_LOCAL_MEM_FENCE);";
   TENON_TRY(text, folded(c, fold, shared + "[item]", shared + "[item + n]"));
@@ -108,10 +110,10 @@ Result<void> fold_items(SourceContext& c, const Fold& fold, const std::string& o
   return {};
 }
 
-// Halves upon halves of an item's lanes; of the last two the first.
+// Reduces an item's lanes by halving; the first of the last two has the result.
 Result<std::string> fold_vector(SourceContext& c, const Fold& fold, std::string value) {
   for (int lanes = c.lanes() / 2; lanes >= 1; lanes /= 2) {
-    // A vector of one lane is no vector: of two, the second lane is of no use.
+    // There are no vectors of one lane: in a vector of two, the second lane is unused.
     const bool last = lanes == 1;
     const std::string operands[] = {last ? value : value + ".lo", last ? value + ".yx" : value + ".hi"};
     TENON_TRY(text, expand(c, fold.pattern, {fold.element, last ? 2 : lanes, operands}));

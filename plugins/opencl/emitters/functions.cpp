@@ -12,7 +12,7 @@ struct Function {
   std::string_view text;
 };
 
-// ---- Integers: no division by 0, nor of the least number by -1, ever reaches the machine ----
+// ---- Integers: the device never divides by 0, nor the least number by -1 ----
 
 constexpr std::string_view kDivideSigned = R"($T @($T a, $T b) {
   const $I zero = b == ($T)0, minus = b == ($T)-1;
@@ -38,7 +38,7 @@ constexpr std::string_view kModulusSigned = R"($T @($T a, $T b) {
   return select(r, as_$T(as_$U(r) + as_$U(b)), (r != ($T)0) & ((r ^ b) < ($T)0));
 }
 )";
-// By squaring. A negative exponent: 1 for 1, 1 or -1 for -1, else 0.
+// By repeated squaring. Negative exponents: 1 for base 1, 1 or -1 for base -1, else 0.
 constexpr std::string_view kPowerUnsigned = R"($T @($T a, $T b) {
   $T result = ($T)1;
   while (any(b != ($T)0)) {
@@ -65,8 +65,8 @@ constexpr std::string_view kPowerSigned = R"($T @($T a, $T b) {
 
 // ---- Floats ----
 
-// One lane after the other: PoCL's fmod and pow of double8 are wrong where lanes are far apart (3.1: pow(4.3, -2.1) is
-// 3.68 beside zeros).
+// One lane at a time: PoCL's fmod and pow of double8 are wrong where lanes differ much (3.1: pow(4.3, -2.1) is 3.68
+// beside zeros).
 constexpr std::string_view kRemainderFloat = R"($T @($T a, $T b) {
   $S x[$N], y[$N];
   vstore$N(a, 0, x);
@@ -88,7 +88,7 @@ constexpr std::string_view kModulusFloat = R"($T @($T a, $T b) {
   return select(r, r + b, (r != ($T)0) & ((r < ($T)0) != (b < ($T)0)));
 }
 )";
-// The exponential of what is not positive neither overflows nor cancels.
+// The exponential of a number that is not positive neither overflows nor causes cancellation.
 constexpr std::string_view kSigmoid = R"($T @($T x) {
   const $T e = exp(-fabs(x));
   return select(($T)1, e, x < ($T)0) / (($T)1 + e);
@@ -102,7 +102,7 @@ constexpr std::string_view kMish = R"($T @($T x) {
   return x * tanh(@softplus(x));
 }
 )";
-// erfc, since 1 + erf cancels below 0.
+// By erfc, since 1 + erf loses digits by cancellation for negative x.
 constexpr std::string_view kGelu = R"($T @($T x) {
   return ($T)0.5 * x * erfc(x * ($T)-0.70710678118654752440);
 }
@@ -113,8 +113,8 @@ constexpr std::string_view kGeluByTanh = R"($T @($T x) {
 }
 )";
 
-// |x|^y = exp(y log |x|), which doubles hold to well below a unit of f32 wherever the result is one. Odd y keep the
-// sign; of negative numbers only whole powers exist.
+// |x|^y = exp(y log |x|), accurate in doubles to well below an ulp of f32 wherever the result is an f32. Odd y keep the
+// sign; negative numbers only have integer powers.
 constexpr std::string_view kPowerByExp = R"($T @($T x, $T y) {
   const $T size = exp(y * log(fabs(x))), half_y = ($T)0.5 * y;
   const $I whole = rint(y) == y, odd = whole & (rint(half_y) != half_y);
@@ -126,7 +126,7 @@ constexpr std::string_view kPowerByExp = R"($T @($T x, $T y) {
 
 // ---- Narrow floats, as bits in lanes of f32 ----
 
-// The nearest f16, ties to even. Below 2^-14 halves are multiples of 2^-24, which is the unit of 0.5 in f32.
+// The nearest f16, ties to even. Below 2^-14, f16 are multiples of 2^-24, which is the ulp of 0.5 in f32.
 constexpr std::string_view kToHalf = R"(ushort$N @(float$N x) {
   const uint$N bits = as_uint$N(x), size = bits & 0x7fffffffu;
   const uint$N small = as_uint$N(fabs(x) + 0.5f) - 0x3f000000u;
@@ -153,8 +153,8 @@ constexpr std::string_view kFromBfloat = R"(float$N @(ushort$N bits) {
   return as_float$N(convert_uint$N(bits) << 16);
 }
 )";
-// Of doubles, in one step: those of 10 or 7 bits of fraction by their bits, those below the least normal number by
-// adding what has their unit.
+// Rounds doubles in one step: normal results, with 10 or 7 fraction bits, by their bits; results below the least normal
+// number by adding a number with the required ulp.
 constexpr std::string_view kRoundHalfDouble = R"(double$N @(double$N x) {
   const ulong$N bits = as_ulong$N(x), size = bits & 0x7ffffffffffffffful;
   const ulong$N normal = (size + 0x1fffffffffful + ((size >> 42) & 1ul)) & ~0x3fffffffffful;

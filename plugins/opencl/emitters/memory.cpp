@@ -1,5 +1,5 @@
-// Loads and stores, with conversion between elements in memory and lanes. They touch the bytes of their elements and no
-// others, however many lanes are wanted.
+// Loads and stores, with conversion between elements in memory and lanes. They access exactly the bytes of their
+// elements, whatever the number of lanes.
 #include "opencl/emitters/memory.hpp"
 
 #include <tenon/support/str.hpp>
@@ -47,8 +47,8 @@ constexpr std::string_view kNearAnywhere =
 #define TENON_STORE(element, lanes, to, x) ((__global TENON_NEAR(element, element##lanes)*)(to))->v = x
 )";
 
-// The elements are loaded one by one: LLVM makes one load of two that differ only in what they say of the place, and
-// that one says the least.
+// Elements are loaded one by one: LLVM merges two loads that differ only in what they state about the alignment, and
+// the merged load states the least.
 constexpr std::string_view kNearByPlace =
     R"(#define TENON_WHOLE(vector, at) (((size_t)(at) & (sizeof(vector) - 1)) == 0)
 #define TENON_EACH2(from) (from)[0], (from)[1]
@@ -75,7 +75,7 @@ Result<const EmitAddress*> memory_of(const Emission& e, ElementType lane) {
   return error(Code::internal, e.op, " of ", e.memory->element, " in memory with lanes of ", lane);
 }
 
-// A pointer to the elements as they lie in memory; `in_lanes`: to those of this item's lanes.
+// A pointer to the elements in memory; `in_lanes`: to those of this item's lanes.
 std::string address(SourceContext& c, const EmitAddress& memory, bool writes, bool in_lanes = true) {
   std::string offset;
   if (memory.index) offset = str(" + ", c.counter(*memory.index), " * ", memory.element.bits() / 8);
@@ -85,7 +85,7 @@ std::string address(SourceContext& c, const EmitAddress& memory, bool writes, bo
              ")");
 }
 
-// The elements below a count; 0 behind them.
+// The elements below a count; the other lanes are 0.
 std::string partial_load(SourceContext& c, ElementType element, int lanes) {
   const std::string type = packed_name(element, lanes), name = str("tenon_load_", type);
   c.define(str(type, " ", name, "(__global const ", scalar_name(element), "* from, long count) {\n  ",
@@ -94,9 +94,9 @@ std::string partial_load(SourceContext& c, ElementType element, int lanes) {
   return name;
 }
 
-// Element by element up to the count. Not under a condition in a loop over all lanes: LLVM 14 and 15, which PoCL
-// compiles with, make one masked store of that, and where the value was narrowed from a partial load it stores the
-// first bytes of what was loaded (x86 with AVX-512; OpenclTest.NarrowedTailsAreStored).
+// Stores element by element up to the count. Not under a condition in a loop over all lanes: LLVM 14 and 15, which PoCL
+// uses, make one masked store of that, and where the value was narrowed from a partial load it stores the first bytes
+// of what was loaded (x86 with AVX-512; OpenclTest.NarrowedTailsAreStored).
 std::string partial_store(SourceContext& c, ElementType element, int lanes) {
   const std::string type = packed_name(element, lanes), name = str("tenon_store_", type);
   c.define(str("void ", name, "(", type, " value, __global ", scalar_name(element), "* to, long count) {\n  ",
@@ -143,11 +143,11 @@ Result<void> emit_store(SourceContext& c, const Emission& e) {
   }
   const bool one = e.touched == Lanes::one;
   const std::string count = c.own_count(one ? "1" : c.counter(e.in[2].at));
-  // What other items have read may be overwritten, and is then read by them.
+  // The element may have been read by other items before this store, and be read by them after it.
   if (one) c.memory_barrier();
   const std::string some = str(partial_store(c, element, c.lanes()), "(", packed, ", ", to, ", ", count, ");");
   if (c.items() > 1 && !one) {
-    // Of a tail that several items share most have all their lanes.
+    // When several items share a tail, most of them have all their lanes.
     c.line(str("if (", count, " >= ", c.lanes(), ") ", near_store(element, c.lanes(), to, packed)));
     c.line(str("else ", some));
   } else {
@@ -159,7 +159,7 @@ Result<void> emit_store(SourceContext& c, const Emission& e) {
 
 }  // namespace
 
-// The types of a tail's operands, a mask and a count, are among those of the row: i64 lanes need no f64.
+// The operands of a tail, a mask and a count, also have types of the row: i64 lanes do not require f64.
 Result<void> add_memory_rows(JitterTable& table) {
   TENON_OK(add_row(table, {.op = "Load", .types = kAnyLanes, .make = function_emitter<emit_load>}));
   TENON_OK(add_row(table, {.op = "BroadcastLoad", .types = kAnyLanes, .make = function_emitter<emit_broadcast_load>}));

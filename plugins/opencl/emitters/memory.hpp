@@ -1,4 +1,4 @@
-// Elements of memory as lanes of registers, and vectors that lie at any element.
+// Conversion between elements in memory and lanes of registers, and access to vectors at any alignment.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,17 +9,17 @@
 
 namespace tenon::opencl {
 
-// Elements side by side, "ushort16" of f16, as lanes, "float16", and back.
+// Converts packed elements, for example "ushort16" of f16, to lanes, "float16", and back.
 Result<std::string> widened(SourceContext& context, const std::string& packed, ElementType element, int lanes);
 Result<std::string> narrowed(SourceContext& context, const std::string& value, ElementType element, int lanes);
 
-// A vector in global memory at the address `at` of one of its elements: its value, and a statement that writes `value`
-// there. vload() would say the same, but some compilers (PoCL's) take it apart into pieces.
+// A vector in global memory that begins at the element at address `at`: an expression for its value, and a statement
+// that stores `value` there. vload() would do the same, but some compilers (PoCL's) split it into pieces.
 std::string near_load(ElementType element, int lanes, std::string_view at);
 std::string near_store(ElementType element, int lanes, std::string_view at, std::string_view value);
-// Defines what they are made of, and TENON_NEAR(element, vector), a type of vectors that lie at any element: at the
-// head of each source. An item that shares its group with others runs on what takes a vector that does not lie at a
-// multiple of its size apart, element by element: it asks how each one lies.
+// Defines the helpers of near_load() and near_store(), and TENON_NEAR(element, vector), a vector type with the
+// alignment of an element; belongs at the head of each source. `of_groups`: several items share a group, on devices
+// that split unaligned vector accesses into elements; then the alignment of each access is tested.
 std::string near_head(bool of_groups);
 
 }  // namespace tenon::opencl

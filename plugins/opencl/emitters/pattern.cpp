@@ -22,7 +22,7 @@ ElementType integers_like(ElementType element, bool with_sign) {
   return with_sign ? kI32 : kU32;
 }
 
-// By its bits: no decimal text reads back wrongly.
+// By its bits, because a decimal text may be read back as another number.
 std::string literal(float value) { return str("as_float(", std::bit_cast<uint32_t>(value), "u)"); }
 
 class Expander {
@@ -119,7 +119,7 @@ class Expander {
   std::string out_;
 };
 
-// The lanes' type that a row is about.
+// The lane type of a row.
 ElementType lanes_of(const Emission& e) {
   for (const codegen::EmitValue& value : e.in)
     if (!value.element.is_bool()) return value.element;
@@ -152,7 +152,7 @@ Result<void> add_row(codegen::JitterTable& table, JitterRow row) {
   if (!row.types.contains(kF64) || row.feature == kFp64) return table.add(std::move(row));
   JitterRow wide = row;
   row.types = without_f64(row.types);
-  // A second feature of the same row has no place: with it, doubles are rounded as they should be anyway.
+  // A row has only one feature; with doubles, results are correctly rounded without the other one.
   wide.feature = kFp64;
   if (row.types != LaneTypes{}) TENON_OK(table.add(std::move(row)));
   return table.add(std::move(wide));

@@ -1,13 +1,17 @@
-// Emitters that are a line of OpenCL C with holes.
+// Emitters that are a line of OpenCL C with placeholders.
 //
-//   $0 $1 $2   operands                      $u0  operand 0 as unsigned integers of its width (bits)
-//   $T         type of the lanes (float16)   $S   of one of them (float)        $N   how many they are
-//   $I $U      signed and unsigned integers of the lanes' width    $D  double, as many lanes    $b  bits of a lane,
-//   less 1 $C( ... )  a comparison of lanes as lanes of booleans          $L( ... )  booleans as a mask for select() on
-//   lanes $a         attribute `alpha`
-//   @name      the function of the library (functions.hpp) on lanes of this type; @@name: on doubles
+//   $0 $1 $2     operands
+//   $u0          operand 0 as unsigned integers of its width (bits)
+//   $T $S $N     type of the lanes (float16), of one lane (float), and the number of lanes
+//   $I $U        signed and unsigned integers of the lanes' width
+//   $D           double, with as many lanes
+//   $b           bits of a lane, minus 1
+//   $C( ... )    a comparison of lanes, as lanes of booleans
+//   $L( ... )    booleans as a mask for select() on lanes
+//   $a           attribute `alpha`
+//   @name        the function of the library (functions.hpp) on lanes of this type; @@name: on doubles
 //
-// "Lanes" are those of the row's type: of the first operand that is no boolean, else of the result.
+// "Lanes" are those of the row's type: of the first operand that is not boolean, else of the result.
 #pragma once
 #include <array>
 #include <memory>
@@ -25,14 +29,14 @@ namespace tenon::opencl {
 
 inline constexpr codegen::LaneTypes kSigned{kI32, kI64}, kUnsigned{kU32, kU64}, kF64Lanes{kF64};
 
-// What holes are filled with.
+// The values of placeholders.
 struct Fill {
   ElementType element;
   int lanes = 1;
   std::span<const std::string> operands = {};
   const Attributes* attributes = nullptr;
 };
-// Functions that the text names are defined in the context.
+// Also defines the functions that the text names in the context.
 Result<std::string> expand(SourceContext& context, std::string_view text, const Fill& fill);
 
 struct Pattern {
@@ -55,7 +59,7 @@ class PatternEmitter final : public codegen::Emitter {
   const Pattern& pattern_;
 };
 
-// An emitter that is a function.
+// An emitter that calls a function.
 using EmitFunction = Result<void> (*)(SourceContext&, const codegen::Emission&);
 template <EmitFunction kEmit>
 class FunctionEmitter final : public codegen::Emitter {
@@ -67,7 +71,7 @@ class FunctionEmitter final : public codegen::Emitter {
 template <EmitFunction kEmit>
 inline constexpr auto function_emitter = codegen::make_emitter<FunctionEmitter<kEmit>>;
 
-// The row, and where its types have f64 a second one for devices that have it, while the first goes without.
+// Adds the row. Where its types include f64, adds a second row for devices that have it, and the first one excludes it.
 Result<void> add_row(codegen::JitterTable& table, codegen::JitterRow row);
 
 template <const auto& kPatterns>

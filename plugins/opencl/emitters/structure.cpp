@@ -15,7 +15,7 @@ Result<int64_t> integer_attribute(const Emission& e, Name name) {
   return error(Code::internal, e.op, " has no integer attribute '", name, "'");
 }
 
-// The value of these bits, in all lanes.
+// A value with these bits in all lanes.
 std::string splat(ElementType element, std::string_view bits, int lanes) {
   const std::string type = lanes_name(element, lanes);
   if (element.is_bool()) return str("(", type, ")((", bits, ") != 0 ? -1 : 0)");
@@ -37,7 +37,7 @@ Result<void> emit_zero(SourceContext& c, const Emission& e) {
   return {};
 }
 
-// `more`: what is added, as text.
+// `more`: text of what is added.
 void move_general(SourceContext& c, const Emission& e, std::string_view more) {
   const bool points = c.points(e.in[0].at);
   const std::string from = points ? c.pointer(e.in[0].at) : c.counter(e.in[0].at);

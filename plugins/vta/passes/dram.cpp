@@ -10,8 +10,8 @@
 namespace tenon::vta {
 namespace {
 
-// Addresses count through the windows of the driver's buffers: activations from 0 on, constants from the next window
-// on.
+// Addresses are continuous over the windows of the driver's buffers: activations from 0 on, constants from the next
+// window on.
 class DramPlanner {
  public:
   DramPlanner(Graph& graph, const Hardware& hardware) : graph_(graph), hardware_(hardware) {}
@@ -21,7 +21,7 @@ class DramPlanner {
     for (Op& op : graph_.body()) {
       ++step_;
       if (is_load(op) || isa<Kernel>(op)) users.push_back(&op);
-      // Constants are there before the first run.
+      // Constants are in DRAM before the first run.
       if ((is_load(op) && !isa<Constant>(behind_views(op.operand(0))->producer())) || isa<Kernel>(op))
         TENON_OK(add_block(*op.result()));
       for (const Value* operand : op.operands())
@@ -41,7 +41,7 @@ class DramPlanner {
     return static_cast<size_t>(image.elements() * hardware_.element_bytes(Memory::inp));
   }
 
-  // Inputs are there from the start, so that all of them may be written before a run.
+  // Inputs are live from the start, so that all of them may be written before a run.
   Result<void> add_block(const Value& value) {
     TENON_TRY(bytes, bytes_of(value));
     block_of_[&value] = blocks_.size();
@@ -55,7 +55,7 @@ class DramPlanner {
   }
 
   Result<void> place_activations() {
-    // Outputs are read behind the last operator.
+    // Outputs are read after the last operator.
     for (const auto& [value, block] : block_of_)
       for (const Use* use : value->uses())
         if (use->user()->is(dma::Store::name())) blocks_[block].last = step_ + 1;
@@ -68,7 +68,7 @@ class DramPlanner {
     return {};
   }
 
-  // Behind the constants so far; none crosses a window.
+  // Reserves memory after the previous constants; none crosses a window.
   int64_t reserve(int64_t bytes) {
     const int64_t align = dram_alignment(hardware_), window = dram_window_bytes(hardware_);
     const int64_t size = (bytes + align - 1) / align * align;

@@ -8,8 +8,8 @@
 namespace tenon::vta {
 namespace {
 
-// Micro-ops are loaded by their number in the operand: those of addresses of their own start at the segment's first
-// byte.
+// Loads address micro-ops by their index in the operand, so for the check their segment has addresses that begin at its
+// first byte.
 Result<void> check_races(const Stream& stream, std::span<const uint32_t> micro_ops, size_t segments,
                          const Hardware& hardware) {
   const auto addresses = separate_addresses(segments);
@@ -28,7 +28,7 @@ Result<void> check_races(const Stream& stream, std::span<const uint32_t> micro_o
   return error(Code::internal, "the stream has races:", list);
 }
 
-// A kernel becomes its instructions; addresses in them count from the segments' first bytes.
+// Replaces a kernel by its instructions, whose addresses are relative to the segments' first bytes.
 class Encoder {
  public:
   Encoder(Kernel& kernel, const PassContext& context)

@@ -11,7 +11,7 @@
 namespace tenon::vta {
 namespace {
 
-// A kernel whose constants are in the machine's blocks: activations first, then weights by term, then the bias.
+// A kernel with constants in the machine's blocks: operands are activations, then weights by term, then the bias.
 class PackedKernel {
  public:
   PackedKernel(Kernel kernel, const Hardware& hardware)
@@ -65,7 +65,7 @@ class PackedKernel {
     return {};
   }
 
-  // Rounding goes into the bias, which is a vector for each channel; without one it stays an immediate where it fits.
+  // The rounding term is added to the bias, a vector over channels; without a bias it stays an immediate where it fits.
   Result<void> pack_offsets(const std::vector<Op*>& ops) {
     Op *vector = nullptr, *rounding = nullptr;
     for (Op* op : ops) {
@@ -91,7 +91,7 @@ class PackedKernel {
     operands_.push_back(constants_.constant(std::move(tensor), name_of(suffix)));
   }
 
-  // The same operators, with packed constants as their last operand.
+  // Copies the operators, with packed constants as their last operand.
   void copy_body(const Kernel& packed) {
     for (Op& op : old_.body()) {
       if (&op == dropped_) {
@@ -117,7 +117,7 @@ class PackedKernel {
   const Hardware& hardware_;
   Builder constants_;
   std::vector<Value*> operands_;
-  std::unordered_map<const Op*, size_t> constant_of_;  // by the operator that takes it: operand of the kernel
+  std::unordered_map<const Op*, size_t> constant_of_;  // by operator: the kernel's operand for its constant
   std::unordered_map<const Op*, Attributes> attributes_;
   std::unordered_map<const Value*, Value*> values_;
   const Op* dropped_ = nullptr;
@@ -125,7 +125,7 @@ class PackedKernel {
 
 // ---- Activations ----
 
-// Blocks in the order [N][C][H][W][n][c], whatever is missing of H and W.
+// Blocks in the order [N][C][H][W][n][c], also where H and W are missing.
 class Layouts {
  public:
   explicit Layouts(const Hardware& hardware) : hardware_(hardware) {}
@@ -145,7 +145,7 @@ class Layouts {
   std::map<size_t, std::shared_ptr<const ValueLayout>> by_rank_;
 };
 
-// Transfers between the host and DRAM, where values come from or go to what is no kernel.
+// Transfers between host and DRAM for values that are exchanged with other operators than kernels.
 class Borders {
  public:
   Borders(Graph& graph, const Hardware& hardware) : body_(graph.body()), layouts_(hardware) {}
@@ -157,7 +157,7 @@ class Borders {
       layouts_.put(*kernel.result());
     }
     for (Kernel kernel : kernels_of(body_.graph())) store(*kernel.result());
-    // What passes through without any kernel.
+    // Graph outputs that are inputs or constants, with no kernel in between.
     for (size_t i = 0; i < body_.output_count(); ++i) {
       const Value* root = behind_views(body_.output(i));
       if (root && (!root->producer() || isa<Constant>(root->producer())) && root->type().element() == kI8)
@@ -188,7 +188,7 @@ class Borders {
     return loaded = load.result();
   }
 
-  // For users that are no kernels.
+  // Stores a value for users other than kernels.
   void store(Value& value) {
     std::vector<Use*> uses;
     for (Use* use : value.uses())

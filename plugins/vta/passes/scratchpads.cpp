@@ -8,7 +8,7 @@
 namespace tenon::vta {
 namespace {
 
-// INP, WGT and ACC: where each load and each zero of a body leaves its tile.
+// INP, WGT and ACC: assigns a place to the tile of each load and zero of a body.
 Result<void> place_tiles(const Kernel& kernel, const Hardware& hardware) {
   std::vector<Op*> ops;
   std::vector<PlacedTile> tiles;
@@ -35,7 +35,7 @@ Result<void> place_tiles(const Kernel& kernel, const Hardware& hardware) {
   return {};
 }
 
-// UOP: the micro-ops of each step, as the emitters make them, and loads of their pages from a constant.
+// UOP: collects the micro-ops of each step, as the emitters generate them, and loads their pages from a constant.
 class MicroOpPlacer {
  public:
   MicroOpPlacer(Kernel& kernel, const PassContext& context)
@@ -79,7 +79,7 @@ class MicroOpPlacer {
   Kernel& kernel_;
   const PassContext& context_;
   CommandWriter writer_;
-  std::vector<std::pair<Op*, size_t>> needs_;  // which page an operator is the first to need
+  std::vector<std::pair<Op*, size_t>> needs_;  // operators that are the first to need a page, with the page
 };
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace {
 Result<Change> select_for(Graph& graph, const Hardware& hardware) {
   Change change = Change::no;
   for (Op* op : graph.body().ops()) {
-    // Names decide: what is refused is another target's, and stays.
+    // The name decides; operators that are refused belong to another target and are left alone.
     if (!op->name().view().starts_with("fused.")) continue;
     auto made = device_op(*op, hardware);
     if (!made.ok()) continue;

@@ -1,4 +1,4 @@
-// What the passes share: kernels of a graph, and errors that name them.
+// Shared by the passes: the kernels of a graph, and errors that name them.
 #pragma once
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace tenon::vta {
 
-// The kernels of the body, as they are now.
+// The current kernels of the body.
 inline std::vector<Kernel> kernels_of(Graph& graph) {
   std::vector<Kernel> kernels;
   for (Op& op : graph.body())
@@ -18,7 +18,7 @@ inline std::vector<Kernel> kernels_of(Graph& graph) {
   return kernels;
 }
 
-// A pass that does `run` to each kernel.
+// A pass that applies `run` to each kernel.
 template <class Run>
 Pass pass_over_kernels(std::string name, std::string contract, Run run) {
   return {.name = std::move(name), .contract = std::move(contract), .run = [run](Graph& graph) -> Result<Change> {
@@ -28,13 +28,13 @@ Pass pass_over_kernels(std::string name, std::string contract, Run run) {
           }};
 }
 
-// The value whose bytes a view shows.
+// The value that a chain of views shows.
 inline Value* behind_views(Value* value) {
   while (auto view = producer_as<ViewOp>(value)) value = view.operand(0);
   return value;
 }
 
-// Erases the producers of values that nobody reads any more, when they are constants or views.
+// Erases the producers of unused values when they are constants or views.
 inline void erase_unused(std::vector<Value*> values) {
   while (!values.empty()) {
     Value* value = values.back();

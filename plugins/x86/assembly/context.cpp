@@ -14,8 +14,8 @@ using Xbyak::util::rsp;
 
 namespace {
 
-// It need never be executable. Code that is aligned to lines is so by its address here: kernels begin at a line where
-// they run.
+// Never executable. Code is aligned to cache lines by its address here, because kernels also begin at a line where they
+// run.
 class PlainMemory final : public Xbyak::Allocator {
  public:
   uint8_t* alloc(size_t bytes) override { return static_cast<uint8_t*>(::operator new(bytes, kLine)); }
@@ -27,7 +27,7 @@ class PlainMemory final : public Xbyak::Allocator {
 };
 
 PlainMemory& plain_memory() {
-  static PlainMemory memory;  // has no state
+  static PlainMemory memory;  // stateless
   return memory;
 }
 
@@ -160,7 +160,7 @@ void X86Context::write_behind(std::function<void(X86Context&)> write) {
   behind_.push_back({std::string(now.label), std::string(now.instruction), std::move(write)});
 }
 
-// What is written goes into taken_.
+// The code of the pieces goes into taken_.
 Result<std::vector<X86Context::Piece>> X86Context::take_out(size_t pieces,
                                                             const std::function<Result<void>(size_t)>& write) {
   const size_t begin = gen().getSize();
@@ -179,7 +179,7 @@ Result<std::vector<X86Context::Piece>> X86Context::take_out(size_t pieces,
   return all;
 }
 
-// The next instruction of `piece`.
+// Appends the next instruction of `piece`.
 Result<void> X86Context::move_in(Piece& piece) {
   const std::span<const uint8_t> code(taken_.data() + piece.at, piece.end - piece.at);
   const auto first = first_vector_instruction(code);
@@ -268,7 +268,7 @@ CodeObject X86Context::finish(std::string name) {
     distance += static_cast<int32_t>(pool_at - use.end);
     std::memcpy(object.bytes.data() + use.distance_at, &distance, sizeof distance);
   }
-  // Nothing was kept: nowhere to go.
+  // No constant was kept in a register, so there is nothing to jump to.
   constexpr unsigned char kNothing[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};  // of the jump's length
   if (entry_ && kept_.empty()) std::memcpy(object.bytes.data() + *entry_, kNothing, sizeof kNothing);
   object.marks = std::move(marks_);

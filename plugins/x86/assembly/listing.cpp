@@ -54,7 +54,7 @@ std::vector<ListedInstruction> disassemble(const CodeObject& object) {
       line.bytes = instruction.length;
       line.text = text;
     }
-    // Marks without code (a move of a register to itself) say nothing about this instruction: the last one counts.
+    // Marks without code (a move of a register to itself) do not belong to this instruction: the last mark counts.
     for (; mark < object.marks.size() && object.marks[mark].offset <= at; ++mark) line.mark = object.marks[mark];
     at += line.bytes;
     lines.push_back(std::move(line));

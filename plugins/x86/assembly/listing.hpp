@@ -1,4 +1,4 @@
-// Generated code as text, with the operator and the instruction of the linear kernel beside it.
+// Disassembly of generated code, with the operator and the instruction of the linear kernel that each part comes from.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@ namespace tenon::x86 {
 struct ListedInstruction {
   size_t offset = 0, bytes = 0;
   std::string text;                             // Intel syntax; "(bad)" for bytes that are no instruction
-  std::optional<CodeMark> mark = std::nullopt;  // where it begins a new mark's code; borrowed from the object
+  std::optional<CodeMark> mark = std::nullopt;  // where the code of a new mark begins; borrowed from the object
 };
 std::vector<ListedInstruction> disassemble(const CodeObject& object);
 

@@ -5,7 +5,7 @@ namespace {
 
 using Xbyak::Reg64;
 
-// Runs `then` in the code that is passed when bit `bit` of `count` is set.
+// Writes the code of `then`, which runs when bit `bit` of `count` is set.
 template <class Then>
 void when_bit(X86Context& c, const Reg64& count, int bit, Then then) {
   Xbyak::Label skip;
@@ -38,7 +38,7 @@ void store_general(X86Context& c, const Reg64& pointer, const Reg64& from, int b
 
 }  // namespace
 
-// From the end to the front, so that what is in `bits` moves up when more comes in below it.
+// Proceeds from the last part to the first: what is already loaded is shifted up when a part below it is added.
 void load_few(X86Context& c, const Xbyak::Xmm& out, const codegen::EmitAddress& memory, const Reg64& count, int most,
               const PartialRegisters& scratch) {
   const int size = memory.element.bits() / 8;

@@ -1,8 +1,8 @@
-// Intel's manual, volume 2, 2.1 (ModR/M and SIB), 2.3 (VEX), 2.7 (EVEX):
+// Instruction formats, by Intel's manual, volume 2, 2.1 (ModR/M and SIB), 2.3 (VEX), 2.7 (EVEX):
 //
 //   C5 p  opcode | C4 p p  opcode | 62 p p p  opcode     then ModR/M, SIB, displacement, immediate
 //
-// Both of the latter have the opcode's map in the low bits of their second byte.
+// The latter two have the opcode's map in the low bits of their second byte.
 #include "x86/assembly/vector_instruction.hpp"
 
 namespace tenon::x86 {
@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint8_t kVex2 = 0xc5, kVex3 = 0xc4, kEvex = 0x62;
 constexpr int kMap0F = 1, kMap0F3A = 3;
-constexpr uint8_t kZeroUpper = 0x77;  // of map 0F: has no operands
+constexpr uint8_t kZeroUpper = 0x77;  // map 0F; has no operands
 
 size_t prefix_bytes(uint8_t first) { return first == kVex2 ? 2 : first == kVex3 ? 3 : first == kEvex ? 4 : 0; }
 

@@ -1,4 +1,4 @@
-// Where vector instructions end: those of VEX or EVEX encoding, which all of AVX, FMA and AVX-512 have.
+// Finds the ends of vector instructions in VEX or EVEX encoding, that is, of all AVX, FMA and AVX-512 instructions.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -8,10 +8,10 @@ namespace tenon::x86 {
 
 struct VectorInstruction {
   size_t bytes = 0;
-  std::optional<size_t> distance_at;  // of an operand in memory that is told from the instruction's end: four bytes
+  std::optional<size_t> distance_at;  // of a RIP-relative operand: the four bytes of its displacement
 };
 
-// The one that `code` begins with. None: it begins with something else, or ends before the instruction does.
+// The instruction at the begin of `code`. None: there is no vector instruction, or `code` ends before it does.
 std::optional<VectorInstruction> first_vector_instruction(std::span<const uint8_t> code);
 
 }  // namespace tenon::x86

@@ -23,7 +23,7 @@ const Name kOddDivisor("OddDivisor"), kDivStanding("DivStanding");
 
 struct ApartFactors {
   QuotientParts parts;
-  ValueId odd = -1;  // where the divisor is
+  ValueId odd = -1;  // where the divisor is odd
 };
 
 class Divider {
@@ -60,7 +60,7 @@ class Divider {
     return node.op == kDiv && value(node.result).element == kF32 && moves(node.result) &&
            snippet::goes_apart(body_, node.operands[1], lanes_);
   }
-  // One element a row of each factor is loaded instead.
+  // Instead, one element of each factor is loaded per row.
   bool pays(const BodyNode& quotient) const {
     constexpr double kCycles = 16;
     double vectors = 1;
@@ -99,9 +99,9 @@ class Divider {
 
   Body body_;
   const int lanes_;
-  double cycles_ = 0;  // of all units while one divides
+  double cycles_ = 0;  // of all units per quotient
   bool pays_ = false;
-  std::map<ValueId, ApartFactors> factors_;  // of divisors
+  std::map<ValueId, ApartFactors> factors_;  // by divisor
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Functions of one byte as tables of their 256 results.
+// Replaces functions of one byte by tables of their 256 results.
 #pragma once
 #include <functional>
 
@@ -6,13 +6,14 @@
 
 namespace tenon::x86 {
 
-// The cycles of one vector of a node, by its row of the emitter table.
+// The cycles of a node for one vector, from its row of the emitter table.
 using NodeCycles = std::function<double(const snippet::Body& body, const snippet::BodyNode& node)>;
 
-// Integers that follow from one element of an 8-bit input and from constants alone, and have 256 results that a byte
-// holds, as those of an activation between DequantizeLinear and QuantizeLinear: by ByteTable (emitters/byte_tables.hpp),
-// where the operators that nothing else reads take more cycles than the tables. Results are those of the reference's
-// evaluators operator by operator (snippet::evaluate_lanes), so they lie within the operators' bounds.
+// Replaces integers that depend on one element of an 8-bit input, and otherwise on constants alone, by ByteTable
+// (emitters/byte_tables.hpp). Their 256 results must fit a byte, as those of an activation between DequantizeLinear and
+// QuantizeLinear do. Done where the operators that nothing else reads take more cycles than the lookups. Results are
+// those of the reference's evaluators, operator by operator (snippet::evaluate_lanes), so they are within the error
+// bounds of the operators.
 snippet::Body with_byte_tables(const snippet::Body& body, const NodeCycles& cycles);
 
 }  // namespace tenon::x86

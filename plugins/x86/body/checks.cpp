@@ -238,7 +238,7 @@ class Rewriter {
     const bool greatest = node.op == kMax || node.op == kClampLow, least = node.op == kMin || node.op == kClampHigh;
     if (!greatest && !least) return std::nullopt;
     const Numbers &a = of(node, 0), &b = of(node, 1);
-    if (node.op == kClampLow || node.op == kClampHigh)  // x stays where it is equal, or NaN
+    if (node.op == kClampLow || node.op == kClampHigh)  // x where both are equal, or x is NaN
       return (greatest ? a.low >= b.high : a.high <= b.low) ? std::optional(in[0]) : std::nullopt;
     if (!is_number(a) || !is_number(b)) return std::nullopt;
     if (greatest ? a.low > b.high : a.high < b.low) return in[0];
@@ -265,7 +265,7 @@ class Rewriter {
     if (node.op == kPow && is(node.result, kF32)) return raise_by_constant(node);
     if (node.op != kConvert || !is(node.operands[0], kF32)) return;
     const Numbers& x = of(node, 0);
-    // The machine's conversion is to signed integers; what is cut off to 0 may be above -1.
+    // There is only a conversion to signed integers; truncation to 0 may be of a number above -1.
     const bool fits =
         x.high < 0x1p31 && (is(node.result, kI32) ? x.low >= -0x1p31 : is(node.result, kU32) && x.low > -1);
     if (!fits || !is_number(x)) return;
@@ -286,8 +286,8 @@ class Rewriter {
     if (base.low >= 0 && base.least >= 0x1p-126) node.attributes.set("normal", 1);
   }
 
-  // Floats in the range of 8 or 16 bits, except for NaN. For NaN the machine gives 0x80000000, whose low bits are 0, as
-  // wanted. Where only these are read, as in byte lanes, a later pass drops the Wrap.
+  // Floats in the range of 8 or 16 bits, except for NaN. For NaN the conversion gives 0x80000000, whose low bits are
+  // the required 0. Where only these are read, as in byte lanes, a later pass drops the Wrap.
   bool is_narrow(const BodyNode& node) const {
     return is(node.operands[0], kF32) && (is(node.result, kI32) || is(node.result, kU32)) &&
            narrow_type(node).has_value();
@@ -339,13 +339,13 @@ class Rewriter {
     const Numbers& bound = of(node, 1 - i);
     const bool is_one = varies(node.operands[1 - i]) == 0 && is_number(bound) && bound.low == bound.high;
     if (!is_one || std::abs(bound.low) > kMost) return std::nullopt;
-    const bool less = (node.op == Name("Less") || node.op == Name("LessOrEqual")) == (i == 0);  // is it below?
+    const bool less = (node.op == Name("Less") || node.op == Name("LessOrEqual")) == (i == 0);  // an upper bound
     const bool strict = node.op == Name("Less") || node.op == Name("Greater");
     const double up = std::ceil(bound.low), down = std::floor(bound.low);
     const double limit = 0.0 + (less ? (strict ? up : down + 1) : strict ? down : up - 1);  // not -0
     const ValueId integer = i == 0 ? a->second : b->second;
     const ElementType lane = body_.values[index(integer)].element;
-    if (limit < 0 && lane == kU32) return std::nullopt;  // known anyway
+    if (limit < 0 && lane == kU32) return std::nullopt;  // always or never true
     BodyNode made = body_.make_scalar(lane, snippet::lane_bits(lane, limit), node.label);
     add_made(made.result, {.low = limit, .high = limit});
     node.op = less ? "Less" : "Greater";
@@ -393,7 +393,7 @@ class Rewriter {
     if (root == roots_.end() || !is_square_bound(node.operands[1 - i])) return std::nullopt;
     const bool less = node.op == Name("Less") || node.op == Name("LessOrEqual");
     const bool strict = node.op == Name("Less") || node.op == Name("Greater");
-    const bool below = less == (i == 0);  // does it hold for small roots?
+    const bool below = less == (i == 0);  // an upper bound of the root
     const auto bound = static_cast<float>(of(node, 1 - i).low);
     BodyNode made = body_.make_scalar(kF32, std::bit_cast<uint32_t>(square_of(bound, below != strict)), node.label);
     node.operands[i] = same_[index(root->second)];
@@ -415,8 +415,8 @@ class Rewriter {
                                [&](ValueId x) { return is(x, kU32) && numbers_[index(x)].high < 0x1p31; });
   }
 
-  // The machine returns a fixed operand where either is NaN or both are zeros: x for ClampLow and ClampHigh, and for
-  // zeros the second operand of Max and Min.
+  // The instruction returns a fixed operand where either is NaN or both are zeros: x for ClampLow and ClampHigh, and
+  // for zeros the second operand of Max and Min.
   void order(BodyNode& node) const {
     const Numbers &a = of(node, 0), &b = of(node, 1);
     const Name clamp = node.op == kMax ? kClampLow : kClampHigh;
@@ -442,15 +442,15 @@ class Rewriter {
   }
 
   Body body_;
-  std::vector<Numbers> numbers_;  // not of what is made here, but for known numbers
+  std::vector<Numbers> numbers_;  // for new values: known numbers only
   std::vector<ValueId> same_;
-  std::unordered_map<ValueId, ValueId> uniform_;   // what is the same, but varies over fewer dims
-  std::vector<int> readers_;                       // of values that were given, or are made for fewer elements instead
-  std::unordered_map<ValueId, ValueId> rounded_;   // what RoundEven made, of what
-  std::unordered_map<ValueId, ValueId> wholes_;    // what is_exact() made, of what
-  std::unordered_map<ValueId, ValueId> integers_;  // and for one reader
+  std::unordered_map<ValueId, ValueId> uniform_;   // the same value over fewer dims
+  std::vector<int> readers_;                       // of given values, and of their forms over fewer elements
+  std::unordered_map<ValueId, ValueId> rounded_;   // results of RoundEven, with their operands
+  std::unordered_map<ValueId, ValueId> wholes_;    // results for which is_exact() holds, with their operands
+  std::unordered_map<ValueId, ValueId> integers_;  // the same, where there is a single reader
   std::unordered_map<ValueId, ValueId> roots_;
-  std::unordered_map<ValueId, size_t> choices_, joins_;  // where the Where, and the And or Or, of each stands
+  std::unordered_map<ValueId, size_t> choices_, joins_;  // positions of each Where, and of each And or Or
   std::vector<char>& rounded_products_;
 };
 

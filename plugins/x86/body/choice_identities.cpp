@@ -16,7 +16,7 @@ using snippet::ValueId;
 // Choices by one condition between uniform values, and expressions of these alone.
 struct Group {
   int choices = 0, made = 0;
-  int seen = 0;  // of both, numbers that others read
+  int seen = 0;  // the numbers among them that nodes outside the group read
 };
 
 class ChoiceIdentities final : public NodeIdentities {
@@ -169,7 +169,7 @@ class ChoiceIdentities final : public NodeIdentities {
   NewBody& body_;
   const snippet::DimSet along_;
   std::vector<ValueId> by_;                    // the condition by which each value is one of two; -1: none
-  std::vector<char> summed_;                   // of the body that was given
+  std::vector<char> summed_;                   // operands of sums in the given body
   std::unordered_map<ValueId, Group> groups_;  // by condition
   std::unordered_map<ValueId, Arms> arms_;
 };

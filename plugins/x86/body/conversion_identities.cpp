@@ -47,8 +47,8 @@ class ConversionIdentities final : public NodeIdentities {
   }
   struct Bounded {
     ValueId x;
-    Name op;         // Max or Min of what x becomes
-    uint64_t bound;  // and this i32
+    Name op;         // Max or Min of the converted x
+    uint64_t bound;  // and this i32 constant
   };
   // NaN converts to 0, which the bound must not change.
   std::optional<Bounded> bounded(ValueId id) const {
@@ -67,8 +67,8 @@ class ConversionIdentities final : public NodeIdentities {
   }
 
   NewBody& body_;
-  std::unordered_set<ValueId> wanted_;         // what is converted, of the body that was given
-  std::unordered_map<ValueId, ValueId> made_;  // conversions, by what they are of
+  std::unordered_set<ValueId> wanted_;         // values that the given body converts
+  std::unordered_map<ValueId, ValueId> made_;  // conversions, by operand
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ class FoldIdentities final : public NodeIdentities {
     if ((node.op != kReduceMax && node.op != kReduceMin) || body_.element(node.result) != kF32 ||
         !begins_at_infinity(node))
       return std::nullopt;
-    std::vector<Step> steps;  // the last one first
+    std::vector<Step> steps;  // from the last to the first
     bool turned = false;
     BodyNode fold = node;
     while (const auto step = step_of(fold.operands[0])) {
@@ -57,7 +57,7 @@ class FoldIdentities final : public NodeIdentities {
  private:
   struct Step {
     BodyNode made;
-    size_t i = 0;  // of its operands, x
+    size_t i = 0;  // the operand of `made` that is x
     bool falls = false;
   };
 

@@ -70,7 +70,7 @@ Body with_identities(Body given, std::vector<char>& rounded) {
   const auto by_choice = choice_identities(body, nodes), by_order = order_identities(body),
              by_fraction = whole_number_identities(body), by_conversion = conversion_identities(body, nodes),
              by_fold = fold_identities(body), by_integer = integer_identities(body), by_sum = sum_identities(body);
-  std::vector<ValueId> same;  // what each value is
+  std::vector<ValueId> same;  // the existing value that each value equals
   for (size_t i = 0; i < body.value_count(); ++i) same.push_back(static_cast<ValueId>(i));
   for (BodyNode& node : nodes) {
     for (ValueId& operand : node.operands) operand = same[NewBody::index(operand)];
@@ -80,7 +80,7 @@ Body with_identities(Body given, std::vector<char>& rounded) {
     if (!is) is = by_conversion->of(node);
     if (!is) by_fold->of(node);
     if (!is) is = by_sum->of(node);
-    if (!is) is = by_integer->of(node);  // the last one: it looks at nodes again as they are kept
+    if (!is) is = by_integer->of(node);  // last, because it must see nodes in the form in which they are kept
     if (is && body.alike(*is, node.result)) {
       same[NewBody::index(node.result)] = *is;
       continue;

@@ -82,7 +82,7 @@ class IntegerIdentities final : public NodeIdentities {
       if (!keeps_to_one(node.op)) return;
       for (const ValueId operand : node.operands)
         if (!number(operand) && !add(origin(operand))) return;
-      // Of one operand that is no constant alone: x + x is not looked through.
+      // Exactly one operand may be non-constant: x + x is not followed.
       if (std::ranges::count_if(node.operands, [&](ValueId id) { return !number(id); }) != 1) return;
     }
     if (all && all->steps <= kSteps && body_.element(all->root) == body_.element(node.result))
@@ -226,7 +226,7 @@ class IntegerIdentities final : public NodeIdentities {
   }
 
   NewBody& body_;
-  std::unordered_map<ValueId, Origin> origins_;  // of what is made of others
+  std::unordered_map<ValueId, Origin> origins_;  // of values computed from a root
   std::unordered_map<ValueId, Condition> conditions_;
 };
 

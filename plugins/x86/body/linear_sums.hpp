@@ -23,7 +23,7 @@ struct LinearSum {
   auto operator<=>(const LinearSum&) const = default;
 };
 
-// With the lesser number of bits of both.
+// Has the smaller number of bits of the two.
 LinearSum sum_of(const LinearSum& a, const LinearSum& b);
 
 }  // namespace tenon::x86

@@ -35,11 +35,11 @@ class Narrower {
 
  private:
   struct Asked {
-    bool whole = false;     // to f32
-    bool low = false;       // bits
-    double magnitude = -1;  // of the numbers that it is compared with, the greatest; -1: none
+    bool whole = false;     // converted to f32
+    bool low = false;       // its low bits are read
+    double magnitude = -1;  // the greatest magnitude of the numbers that it is compared with; -1: none
     bool is_input = false;
-    ElementType lane = kI64;  // that is enough
+    ElementType lane = kI64;  // the chosen lane type
   };
   static size_t index(ValueId id) { return static_cast<size_t>(id); }
   ElementType element(ValueId id) const { return body_.values[index(id)].element; }
@@ -111,7 +111,7 @@ class Narrower {
     }
     body_.nodes = std::move(all);
     for (BodyPort& output : body_.outputs) output.value = same[index(output.value)];
-    // Numbers that nothing reads any more, too.
+    // Includes numbers that nothing reads any more.
     for (size_t i = 0; i < asked_.size(); ++i)
       if (body_.values[i].element.bits() == 64) body_.values[i].element = asked_[i].is_input ? asked_[i].lane : kI32;
     return std::move(body_);
@@ -128,8 +128,8 @@ class Narrower {
   }
 
   Body body_;
-  std::vector<Asked> asked_;                     // of each value
-  std::vector<std::optional<int64_t>> numbers_;  // that it is, if 64 bits wide
+  std::vector<Asked> asked_;                     // by value
+  std::vector<std::optional<int64_t>> numbers_;  // by value: its number, if it is a 64-bit constant
 };
 
 }  // namespace

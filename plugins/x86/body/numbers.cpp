@@ -152,7 +152,7 @@ class Walk {
     return compared(node.op, element(node.operands[0]), node.operands[0], node.operands[1], all_);
   }
 
-  // By Where.
+  // The result of Where.
   Numbers chosen(const BodyNode& node, ElementType type) const {
     const Numbers& condition = in(node, 0);
     if (const auto truth = truth_of(condition)) return in(node, *truth ? 1 : 2);
@@ -255,7 +255,7 @@ class Walk {
   }
   static Numbers magnitude(const Walk& w, const BodyNode& n) {
     const Numbers& x = w.in(n, 0);
-    // Of integers |least| is least: keep() sees that it does not fit.
+    // The magnitude of the least integer is out of range; keep() handles that.
     return with_magnitudes_of(x, like(x, may_be_zero(x) ? 0.0 : std::min(std::abs(x.low), std::abs(x.high)),
                                       std::max(std::abs(x.low), std::abs(x.high))));
   }
@@ -341,7 +341,7 @@ class Walk {
   bool is_within_sum(ValueId x, ValueId sum) const {
     const BodyNode* const made = makers_[index(sum)];
     if (!made || made->op != kAdd || in(*made, 0).low < 0 || in(*made, 1).low < 0) return false;
-    // What is made in more steps is not looked for.
+    // Longer chains of operators are not followed.
     constexpr int kSteps = 4;
     for (const ValueId part : made->operands) {
       ValueId same = part;
@@ -354,7 +354,7 @@ class Walk {
     return false;
   }
   static Numbers quotient(const Walk& w, const BodyNode& n) {
-    constexpr double kOffBy = 0x1p-20;  // of its size, however it is computed
+    constexpr double kOffBy = 0x1p-20;  // relative error, however the quotient is computed
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
     if (b.low <= 0 && b.high >= 0) return any(n.result, kF32);
     Numbers made = corners(n, a, b, may_be_infinite(a) && may_be_infinite(b), false,
@@ -466,7 +466,7 @@ class Walk {
 
   const Body& body_;
   std::vector<Numbers> all_;
-  std::vector<ValueId> greatest_of_;  // the value whose greatest in the row each value is; -1: none
+  std::vector<ValueId> greatest_of_;  // by value: the value of whose row it is the maximum; -1: none
   std::vector<const BodyNode*> makers_;
 };
 

@@ -113,7 +113,7 @@ class Scaler {
 
   Body rewritten() {
     std::vector<BodyNode> old = std::exchange(body_.nodes, {});
-    std::vector<ValueId> scaled(body_.values.size());  // what stands for a sum
+    std::vector<ValueId> scaled(body_.values.size());  // the value that replaces a sum
     for (size_t i = 0; i < scaled.size(); ++i) scaled[i] = static_cast<ValueId>(i);
     for (size_t i = 0; i < old.size(); ++i) {
       BodyNode& node = old[i];
@@ -166,13 +166,13 @@ class Scaler {
     numbers_.emplace_back(number, body_.nodes.back().result);
     return numbers_.back().second;
   }
-  // As a value like `like`.
+  // Appends a node whose result has the type and the dims of `like`.
   ValueId append(BodyNode node, ValueId like) {
     return body_.append(std::move(node), body_.values[index(like)], body_.nodes);
   }
 
   Body body_;
-  std::vector<std::optional<size_t>> makers_;  // nodes, of values
+  std::vector<std::optional<size_t>> makers_;  // by value: the node that computes it
   std::vector<std::vector<size_t>> users_;
   std::vector<Plan> plans_;
   std::vector<std::pair<float, ValueId>> numbers_;

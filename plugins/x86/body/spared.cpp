@@ -25,7 +25,7 @@ bool passes_nan_on(Name op) {
   return kAll.contains(op);
 }
 
-// How nodes propagate NaN, and who reads their results.
+// How nodes propagate NaN, and which nodes read their results.
 class Passing {
  public:
   enum class By : uint8_t { nobody, any, first, choice, fold };
@@ -48,7 +48,7 @@ class Passing {
         for (const ValueId operand : body.nodes[i].operands) reaches_output_[index(operand)] = 1;
   }
 
-  // The node is another now.
+  // Call when node `i` has been replaced.
   void note(size_t i) { by_[i] = by(body_.nodes[i]); }
 
   const Body& body() const { return body_; }
@@ -84,7 +84,7 @@ class Spread {
       : passing_(passing), cause_(cause), first_(static_cast<size_t>(passing.maker(cause) + 1)) {
     const DimSet reduced = body().reduced_dims(), varies = body().values[static_cast<size_t>(cause)].varies;
     of_cause_ = static_cast<char>(kHere | ((varies & reduced) == 0 ? kInRow : 0));
-    // Of a row without elements a fold is a number, whatever stands beside it.
+    // The reduction of a row without elements is a number, whatever other values are.
     is_folded_ = (varies & reduced) == reduced;
     last_reader_ = passing.last_reader(cause);
   }
@@ -103,8 +103,8 @@ class Spread {
   }
 
  private:
-  static constexpr char kHere = 1;   // NaN at each element where the cause is
-  static constexpr char kInRow = 2;  // at all elements of a row in any of which the cause is; says no less
+  static constexpr char kHere = 1;   // NaN at each element where the cause is NaN
+  static constexpr char kInRow = 2;  // NaN at all elements of a row in which the cause is NaN anywhere; implies kHere
 
   const Body& body() const { return passing_.body(); }
   char of(ValueId id) const {
@@ -138,8 +138,8 @@ class Spread {
 
   // Values that depend on the node, and are not NaN in other ways, must not reach an output.
   bool is_made_up_for(size_t without) {
-    std::vector<char> open;  // by nodes from `without` on: as what their results would have to be NaN
-    int last_open = -1;      // the last node that reads one
+    std::vector<char> open;  // by node from `without` on: where its result would otherwise have been NaN
+    int last_open = -1;      // the last node that reads such a result
     const auto add = [&](size_t i, char as) {
       open.push_back(as);
       if (as) last_open = std::max(last_open, passing_.last_reader(body().nodes[i].result));
@@ -154,7 +154,7 @@ class Spread {
       const BodyNode& node = body().nodes[i];
       char as = 0;
       for (const ValueId operand : node.operands) as |= open_as(operand);
-      // Nobody is NaN by other ways from here on.
+      // From here on no value is NaN in other ways.
       if (as && static_cast<int>(i) > last_reader_) {
         if (passing_.reaches_output(node.result)) return false;
       } else {
@@ -170,11 +170,11 @@ class Spread {
 
   const Passing& passing_;
   const ValueId cause_;
-  const size_t first_;  // node that may depend on the cause
+  const size_t first_;  // the first node that may depend on the cause
   char of_cause_ = 0;
   bool is_folded_ = false;
-  int last_reader_ = -1;    // node that reads what is NaN
-  std::vector<char> made_;  // of nodes from first_ on
+  int last_reader_ = -1;    // the last node that reads a NaN value
+  std::vector<char> made_;  // by node from first_ on
 };
 
 class Sparer {
@@ -276,7 +276,7 @@ class Sparer {
   Body body_;
   const std::vector<Numbers> numbers_;
   Passing passing_;
-  std::unordered_map<ValueId, Spread> spreads_;  // by causes
+  std::unordered_map<ValueId, Spread> spreads_;  // by cause
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ class SumIdentities final : public NodeIdentities {
   }
 
   struct Sums {
-    LinearSum exact, low;  // of all bits; of those that Wraps leave, which it looks through
+    LinearSum exact, low;  // modulo the width of the type; modulo the width of Wraps, looking through them
   };
   int lane_bits(ValueId id) const { return body_.element(id).bits(); }
   Sums own(ValueId id) const { return {LinearSum::of(id, lane_bits(id)), LinearSum::of(id, lane_bits(id))}; }
@@ -78,7 +78,7 @@ class SumIdentities final : public NodeIdentities {
     sums_[index(node.result)] = std::move(made);
   }
 
-  // Returns an existing value that it equals, or turns `node` into one of fewer operators.
+  // Returns an existing value that equals the node, or turns `node` into one that takes fewer operators.
   std::optional<ValueId> as_sum(BodyNode& node) {
     if (node.op == kWrap) return as_wrapped_sum(node);
     see_sum(node);
@@ -102,7 +102,7 @@ class SumIdentities final : public NodeIdentities {
     const ElementType type = wrapped_to(node);
     const ValueId x = node.operands[0];
     const LinearSum low = sums_of(node.result).low;
-    if (low.bits != type.bits()) return std::nullopt;  // of fewer bits
+    if (low.bits != type.bits()) return std::nullopt;  // only fewer bits are known
     if (low.terms.size() == 1 && low.terms[0].second == 1 && low.constant == 0) {
       const ValueId of = low.terms[0].first;
       if (const auto known = type_of_.find(of);
@@ -145,7 +145,7 @@ class SumIdentities final : public NodeIdentities {
     return std::ranges::find(kSums, op) != std::end(kSums);
   }
 
-  // Records values that are sums, by the sum.
+  // Records a value that is a sum.
   void remember(ValueId id, const LinearSum& sum) {
     for (const auto& term : sum.terms) {
       std::vector<ValueId>& found = with_term_[term.first];
@@ -173,7 +173,7 @@ class SumIdentities final : public NodeIdentities {
   static bool is_less_1(uint64_t factor, int bits) {
     return factor == LinearSum{.constant = ~uint64_t{0}}.of_bits(bits).constant;
   }
-  // The number of so many bits, sign-extended.
+  // Sign-extends a number of `bits` bits.
   static uint64_t with_sign(uint64_t number, int bits) {
     return static_cast<uint64_t>(static_cast<int64_t>(number << (64 - bits)) >> (64 - bits));
   }
@@ -203,7 +203,7 @@ class SumIdentities final : public NodeIdentities {
     return is_less_1(of_a, bits) && of_b == 1 && NewBody::set(node, kSub, {b, a});
   }
   void write_number(BodyNode& node, uint64_t number) { NewBody::set(node, kSpread, {lane_of(node, number)}); }
-  // As a Scalar.
+  // A Scalar with this number.
   ValueId lane_of(const BodyNode& like, uint64_t number) {
     const ElementType lane = body_.element(like.result);
     BodyNode made =
@@ -223,7 +223,7 @@ class SumIdentities final : public NodeIdentities {
   };
 
   NewBody& body_;
-  std::unordered_map<ValueId, ElementType> type_of_;  // narrow integers, as inputs and Wraps have them
+  std::unordered_map<ValueId, ElementType> type_of_;  // narrow integer types, of inputs and Wraps
   std::vector<std::optional<Sums>> sums_;
   std::map<Numbered, ValueId> by_sum_;
   std::unordered_map<ValueId, std::vector<ValueId>> with_term_;

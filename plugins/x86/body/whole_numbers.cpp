@@ -36,7 +36,7 @@ class WholeNumbers final : public NodeIdentities {
   }
 
  private:
-  // Scalars made by other identities are not recognised.
+  // Does not recognise Scalars made by other identities.
   bool is_whole(ValueId id) const {
     if (NewBody::index(id) < whole_.size() && whole_[NewBody::index(id)]) return true;
     const BodyNode* const scalar = body_.element(id) == kF32 ? body_.maker(id, kScalar) : nullptr;

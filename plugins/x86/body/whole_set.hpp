@@ -17,7 +17,7 @@ class WholeSet {
   WholeSet common(const WholeSet& other) const;
   WholeSet joined(const WholeSet& other) const { return others().common(other.others()).others(); }
   WholeSet others() const;
-  // The set of -x, x - y and x + y for its numbers x, modulo 2^bits.
+  // The sets of -x, x - y and x + y for x in this set, modulo 2^bits.
   WholeSet negated() const;
   WholeSet less(uint64_t y) const { return more(uint64_t{0} - y); }
   WholeSet more(uint64_t y) const;
@@ -25,7 +25,7 @@ class WholeSet {
   size_t stretches() const { return stretches_.size(); }
   bool operator==(const WholeSet& other) const { return stretches_ == other.stretches_; }
 
-  // The comparison that holds exactly for the set: `op` of x and a number, given by its bits; without one, of x and x.
+  // The comparison that holds exactly for x in the set: `op` of x and a number, given by its bits, or of x and x.
   struct Comparison {
     Name op;
     std::optional<uint64_t> number = std::nullopt;
@@ -33,7 +33,7 @@ class WholeSet {
   std::optional<Comparison> as_comparison() const;
 
  private:
-  // As i64 in the same order: for u64, minus 2^63.
+  // Bounds as i64 in the same order: for u64, minus 2^63.
   struct Stretch {
     int64_t first, last;
     bool operator==(const Stretch&) const = default;
@@ -47,7 +47,7 @@ class WholeSet {
 
   ElementType type_;
   Stretch all_;
-  std::vector<Stretch> stretches_;  // ascending, with other numbers between them
+  std::vector<Stretch> stretches_;  // ascending, not adjacent
 };
 
 }  // namespace tenon::x86

@@ -33,7 +33,7 @@ std::shared_ptr<const JitCode> CodeCache::find(const CodeKey& key) {
 
 std::shared_ptr<const JitCode> CodeCache::keep(const CodeKey& key, std::shared_ptr<const JitCode> code) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second->code;  // another was quicker
+  if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second->code;  // another thread won
   kept_.push_front({key, code, code->object().footprint()});
   by_key_[key] = kept_.begin();
   bytes_ += kept_.front().bytes;

@@ -1,5 +1,5 @@
-// The bytes of a code object in a file: magic, build, key, then its fields; sizes as 64-bit words, little-endian; a
-// hash of all that at the end.
+// The format of a code object's file: magic, build, key, then the object's fields; sizes are 64-bit words,
+// little-endian; a hash of all that at the end.
 #include <elf.h>
 #include <link.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kFileMagic = "tenon-x86-code 1";
 
-// The note NT_GNU_BUILD_ID of the library or program that this file is linked into: other emitters write other code.
+// The note NT_GNU_BUILD_ID of the library or program that contains this code, because another build has other emitters.
 // Empty when the linker wrote none.
 int find_build_id(dl_phdr_info* info, size_t, void* result) {
   const auto here = reinterpret_cast<uintptr_t>(&find_build_id);
@@ -65,7 +65,7 @@ class FileWriter {
   std::vector<std::byte> bytes;
 };
 
-// Reading beyond the end gives zeros and empties, and says so at the end.
+// Reads beyond the end give zeros and empty texts; this is reported at the end.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -107,7 +107,7 @@ Result<CodeObject> read_fields(Reader& in) {
   const auto* data = reinterpret_cast<const std::byte*>(bytes.data());
   object.bytes.assign(data, data + bytes.size());
   const uint64_t marks = in.word();
-  // Each takes three words at least.
+  // Each mark takes at least three words.
   if (marks > in.left() / 24) return error(Code::parse, "it states ", marks, " marks in ", in.left(), " bytes");
   for (uint64_t i = 0; i < marks; ++i) {
     const auto offset = static_cast<uint32_t>(in.word());

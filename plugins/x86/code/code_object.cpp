@@ -10,7 +10,7 @@ CodeMarks::Piece CodeMarks::append(std::string_view piece) {
   return made;
 }
 
-// Copies of a loop's body are an operator's instructions one behind the other: its label stands once.
+// The copies of a loop's body repeat an operator's instructions, so a repeated label is stored once.
 void CodeMarks::add(const CodeMark& mark) {
   const bool again = !empty() && back().label == mark.label;
   const Piece label = again ? entries_.back().label : append(mark.label);

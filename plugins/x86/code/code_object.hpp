@@ -1,5 +1,5 @@
-// CodeObject: the machine code of one kernel, before it is put where it can run. Position independent; a value, kept in
-// caches and written to files.
+// CodeObject: the machine code of one kernel before it is placed where it can run. Position independent; a value that
+// is kept in caches and written to files.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace tenon::x86 {
 
-// Code from `offset` to the next mark belongs to `instruction` of the operator `label`. Borrowed from CodeMarks.
+// The code from `offset` to the next mark belongs to `instruction` of the operator `label`. Borrowed from CodeMarks.
 struct CodeMark {
   uint32_t offset = 0;
   std::string_view label, instruction;
   bool operator==(const CodeMark&) const = default;
 };
 
-// By ascending offsets. A sentence for each instruction: all of them are one text.
+// Marks by ascending offsets. Their many sentences are stored in one text.
 class CodeMarks {
  public:
   CodeMarks() = default;
@@ -36,10 +36,10 @@ class CodeMarks {
     return {entry.offset, text_of(entry.label), text_of(entry.instruction)};
   }
   CodeMark back() const { return (*this)[size() - 1]; }
-  // The last that begins at `offset` of the code or before.
+  // The last mark at or before `offset`.
   std::optional<CodeMark> at(size_t offset) const;
   bool operator==(const CodeMarks& other) const;
-  // Bytes of memory that this holds beside itself.
+  // Bytes of memory held in addition to the object itself.
   size_t footprint() const { return entries_.capacity() * sizeof(Entry) + text_.capacity(); }
 
  private:
@@ -57,7 +57,7 @@ class CodeMarks {
   std::string text_;
 };
 
-// Names of kernels and operators come from models: a line break would forge a line of a text file.
+// Names of kernels and operators come from models; a line break in one would forge a line of a text file.
 inline std::string one_line(std::string_view text) {
   std::string line(text);
   for (char& c : line)
@@ -68,18 +68,18 @@ inline std::string one_line(std::string_view text) {
 struct CodeObject {
   std::string name;  // of the kernel
   Isa isa = Isa::avx2;
-  std::vector<std::byte> bytes;  // entry at 0; code, then its constants, aligned to 64 bytes from the start
-  size_t code_bytes = 0;         // without the constants and the gap before them
+  std::vector<std::byte> bytes;  // entry point at 0; code, then its constants, 64-byte aligned from the start
+  size_t code_bytes = 0;         // without constants and the gap before them
   CodeMarks marks;
   bool operator==(const CodeObject&) const = default;
 
-  // As debuggers and profilers show the kernel.
+  // The name that debuggers and profilers show.
   std::string symbol() const { return "tenon::" + one_line(name); }
-  // Bytes of memory that this holds: the marks weigh many times what the code does.
+  // Bytes of memory held; the marks are many times as large as the code.
   size_t footprint() const { return sizeof *this + name.capacity() + bytes.capacity() + marks.footprint(); }
 };
 
-// Of every kernel: params as LinearKernel states them.
+// The signature of all kernels; LinearKernel describes the params.
 using KernelFunction = void (*)(const int64_t* params);
 
 }  // namespace tenon::x86

@@ -16,7 +16,7 @@ void code_added(const JitCode& code) {
 
 void code_removed(const JitCode& code) {
   crash_table_remove(code);
-  gdb_remove(code);  // perf's files have no word for it
+  gdb_remove(code);  // perf's formats cannot express removal
 }
 
 }  // namespace tenon::x86

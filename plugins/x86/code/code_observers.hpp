@@ -1,10 +1,10 @@
-// Who is told of code that comes and goes: the crash handler's table, perf's files, and debuggers.
+// Notifies the crash handler's table, perf's files and debuggers when code is added and removed.
 #pragma once
 #include "x86/code/jit_memory.hpp"
 
 namespace tenon::x86 {
 
-// By JitMemory, after the code is in its place and before it goes. Any thread.
+// Called by JitMemory, after the code is in place and before it is removed. Any thread.
 void code_added(const JitCode& code);
 void code_removed(const JitCode& code);
 

@@ -16,16 +16,16 @@
 namespace tenon::x86 {
 namespace {
 
-// Entries are written by one thread at a time, read by signal handlers at any moment, and never freed, only used again.
-// A handler looks into no object but that of the code it asks about, which is there for as long as that code runs:
-// others may go meanwhile. So an entry has the addresses itself, and one that changes while it is read is not that
-// code's.
+// Entries are written by one thread at a time, read by signal handlers at any moment, and never freed, only reused. A
+// handler accesses no object but that of the code at its address, which exists as long as that code runs; others may be
+// destroyed meanwhile. Therefore an entry has the addresses itself, and an entry that changes while it is read cannot
+// be that of the running code.
 class TableEntry {
  public:
   explicit TableEntry(TableEntry* next) : next_(next) {}
   TableEntry* next() const { return next_; }
 
-  // Null: nobody's.
+  // Null: frees the entry.
   void set(const JitCode* code) {
     const uint64_t changes = changes_.load(std::memory_order_relaxed);
     changes_.store(changes + 1, std::memory_order_relaxed);
@@ -34,7 +34,7 @@ class TableEntry {
     bytes_.store(code ? code->object().bytes.size() : 0, std::memory_order_release);
     changes_.store(changes + 2, std::memory_order_release);
   }
-  // The code that has the address; null: it is another's.
+  // The code that contains the address, or null.
   const JitCode* at(uintptr_t address) const {
     const uint64_t before = changes_.load(std::memory_order_acquire);
     const JitCode* code = code_.load(std::memory_order_acquire);
@@ -45,7 +45,7 @@ class TableEntry {
   }
 
  private:
-  std::atomic<uint64_t> changes_{0};  // odd: it is being changed
+  std::atomic<uint64_t> changes_{0};  // odd while it is being changed
   std::atomic<const JitCode*> code_{nullptr};
   std::atomic<uintptr_t> begin_{0};
   std::atomic<size_t> bytes_{0};
@@ -53,7 +53,7 @@ class TableEntry {
 };
 std::atomic<TableEntry*> table_head{nullptr};
 
-// Where writers find an entry without a walk: processes hold and drop kernels by the hundred thousand.
+// Lets writers find an entry without a search: processes create and destroy kernels by the hundred thousand.
 struct TableIndex {
   std::mutex mutex;
   std::unordered_map<const JitCode*, TableEntry*> taken;
@@ -61,7 +61,7 @@ struct TableIndex {
 };
 
 TableIndex& table_index() {
-  static auto* index = new TableIndex;  // never destroyed: code may go after this file's statics have
+  static auto* index = new TableIndex;  // never destroyed: code may outlive this file's statics
   return *index;
 }
 
@@ -71,7 +71,7 @@ const JitCode* code_at(const void* address) {
   return nullptr;
 }
 
-// Text in a fixed room; what does not fit is cut.
+// Text of limited size; what does not fit is cut off.
 class Line {
  public:
   Line(char* text, size_t size) : at_(text), end_(text + size - 1) { *at_ = 0; }
@@ -101,12 +101,12 @@ struct Watched {
 };
 std::array<Watched, 4> watched{{{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGILL, "SIGILL"}, {SIGFPE, "SIGFPE"}}};
 
-// As if this handler had not been there.
+// Continues as if this handler had not been installed.
 void go_on(Watched& signal_kind, int number, siginfo_t* info, void* context) {
   const struct sigaction& previous = signal_kind.previous;
   if (previous.sa_flags & SA_SIGINFO) return previous.sa_sigaction(number, info, context);
   if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) return previous.sa_handler(number);
-  // The default action happens when the instruction is run again; a signal that was sent is sent again.
+  // The default action happens when the instruction is executed again; a signal that was sent is sent again.
   sigaction(number, &previous, nullptr);
   if (info->si_code <= 0) raise(number);
 }
@@ -122,7 +122,7 @@ void handle(int number, siginfo_t* info, void* context) {
       Line line(text, sizeof text);
       line << "tenon: " << kind.name << " at address " << reinterpret_cast<uint64_t>(info->si_addr) << " in " << place
            << "\n";
-      // Nothing is left to do when standard error does not take it.
+      // Nothing can be done when standard error does not accept it.
       if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) errno = 0;
     }
     go_on(kind, number, info, context);

@@ -3,7 +3,7 @@
 //   tenon: SIGSEGV at address 0x7f0000001000 in kernel 'softmax' + 0x5c: %4:f32 = Load f32 [%0 + %3] (Softmax
 //   attn/softmax_3)
 //
-// on standard error; then the previous handler goes on.
+// It is written to standard error; then the previous handler runs.
 #pragma once
 #include <string>
 
@@ -11,12 +11,12 @@
 
 namespace tenon::x86 {
 
-// For SIGSEGV, SIGBUS, SIGILL and SIGFPE, in the whole process, once. Opt-in: by the program, or by
+// For SIGSEGV, SIGBUS, SIGILL and SIGFPE, in the whole process, once. Opt-in: called by the program, or because of
 // TENON_CRASH_HANDLER=1 when the first code is added.
 void install_crash_handler();
 
-// The sentence for an address inside live code, empty for any other. Safe in signal handlers: takes no lock and
-// allocates nothing. `size` bytes of room, with the terminating 0.
+// The sentence for an address inside live code, empty for any other address. Async-signal-safe: takes no lock and
+// allocates nothing. `size`: bytes of `text`, including the terminating 0.
 void describe_code_address(const void* address, char* text, size_t size);
 
 void crash_table_add(const JitCode& code);

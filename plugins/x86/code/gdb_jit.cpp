@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 
-// Names and fields are GDB's: it sets a breakpoint in the function and reads the descriptor.
+// Names and fields are defined by GDB, which sets a breakpoint in the function and reads the descriptor.
 extern "C" {
 struct jit_code_entry {
   jit_code_entry* next_entry;
@@ -21,7 +21,7 @@ struct jit_descriptor {
   jit_code_entry* relevant_entry;
   jit_code_entry* first_entry;
 };
-// Hidden: another compiler in this process may have its own.
+// Hidden, because another compiler in this process may have symbols of these names.
 __attribute__((visibility("hidden"), used)) jit_descriptor __jit_debug_descriptor = {1, 0, nullptr, nullptr};
 __attribute__((visibility("hidden"), used, noinline)) void __jit_debug_register_code() {
   asm volatile("" ::: "memory");
@@ -55,7 +55,7 @@ struct Entries {
 };
 
 Entries& entries() {
-  static auto* kept = new Entries;  // never destroyed: code may go after this file's statics have
+  static auto* kept = new Entries;  // never destroyed: code may outlive this file's statics
   return *kept;
 }
 

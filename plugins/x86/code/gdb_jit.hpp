@@ -7,11 +7,11 @@
 
 namespace tenon::x86 {
 
-// Costs a few hundred bytes a kernel; on unless TENON_GDB_JIT is 0.
+// Takes a few hundred bytes a kernel; on unless TENON_GDB_JIT is 0.
 void gdb_add(const JitCode& code);
 void gdb_remove(const JitCode& code);
 
-// The ELF object: .text at the code's address without contents, and the symbol "tenon::NAME".
+// The ELF object: .text at the code's address, without contents, and the symbol "tenon::NAME".
 std::vector<std::byte> gdb_object(const JitCode& code);
 
 }  // namespace tenon::x86

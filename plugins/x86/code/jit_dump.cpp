@@ -25,7 +25,7 @@ uint64_t now() {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-// Numbers and texts one behind the other, as the format has them.
+// Serialises numbers and texts back to back, as the format requires.
 class Bytes {
  public:
   template <class T>
@@ -102,12 +102,12 @@ struct JitDump {
     header.put(kDumpMagic).put(kVersion).put(static_cast<uint32_t>(kHeaderBytes)).put(uint32_t{EM_X86_64});
     header.put(uint32_t{0}).put(static_cast<uint32_t>(self)).put(now()).put(uint64_t{0});
     if (!dump.write(header.str())) return false;
-    // perf finds the file by this mapping, which nobody uses; it stays to the end of the process.
+    // perf finds the file by this mapping, which is not used otherwise; it stays until the process ends.
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     return mmap(nullptr, page, PROT_READ | PROT_EXEC, MAP_PRIVATE, dump.fd(), 0) != MAP_FAILED;
   }
 
-  // A line of the text file for each mark, and where it is.
+  // Writes a line of the text file for each mark, and records its position.
   bool write_lines(const JitCode& code) {
     const auto address = reinterpret_cast<uint64_t>(code.address());
     const CodeMarks& marks = code.object().marks;

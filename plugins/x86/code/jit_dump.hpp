@@ -1,10 +1,10 @@
-// jit-PID.dump: what `perf inject --jit` makes samples of generated code from, with the bytes of the code and a line
-// for each instruction, so that `perf annotate` shows the operators
+// jit-PID.dump: the file from which `perf inject --jit` resolves samples of generated code. It has the bytes of the
+// code and a line for each instruction, so that `perf annotate` shows the operators
 // (linux/tools/perf/Documentation/jitdump-specification.txt, version 1).
 //
-// Written into the folder that TENON_JITDUMP names, or that turn_on_jit_dump() is given from then on; beside it
-// jit-PID.txt, whose lines are the instructions. Both are made anew for each process, for its owner alone; a link is
-// left alone with a warning. Times are those of CLOCK_MONOTONIC (`perf record -k mono`).
+// Written into the folder that TENON_JITDUMP names, or from a call of turn_on_jit_dump() on into its folder. Beside it
+// is jit-PID.txt, whose lines are the instructions. Both are created anew by each process, readable by its owner only;
+// a link is left alone with a warning. Times are those of CLOCK_MONOTONIC (`perf record -k mono`).
 #pragma once
 #include <string>
 

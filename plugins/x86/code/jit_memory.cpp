@@ -24,7 +24,7 @@ constexpr int kInt3 = 0xcc;
 
 size_t rounded(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
-// Where vm.memfd_noexec is set, a file must say that it is meant to be executed; older systems do not know the word.
+// Where vm.memfd_noexec is set, a file must be created as executable; older systems do not know the flag.
 int make_file() {
   const int fd = memfd_create("tenon-jit", MFD_CLOEXEC | MFD_EXEC);
   return fd >= 0 || errno != EINVAL ? fd : memfd_create("tenon-jit", MFD_CLOEXEC);
@@ -50,9 +50,9 @@ struct JitCode::Region {
   int fd = -1;
   std::byte* base = nullptr;
   size_t bytes = 0;
-  pid_t owner = getpid();  // a child of fork() shares the file: it must not write to it
+  pid_t owner = getpid();  // a child of fork() shares the file and must not write to it
   mutable std::mutex mutex;
-  std::map<size_t, size_t> free;  // offset -> bytes; neighbours are one
+  std::map<size_t, size_t> free;  // offset -> bytes; adjacent ranges are merged
   std::map<size_t, size_t> used;
 
   static Result<std::shared_ptr<Region>> make(size_t bytes);
@@ -83,7 +83,7 @@ Result<std::shared_ptr<JitCode::Region>> JitCode::Region::make(size_t bytes) {
   return region;
 }
 
-// First fit: kernels live about as long as each other.
+// First fit, because kernels have similar lifetimes.
 std::optional<size_t> JitCode::Region::take(size_t wanted) {
   const std::lock_guard lock(mutex);
   for (const auto& [offset, size] : free) {
@@ -102,7 +102,7 @@ void JitCode::Region::give_back(size_t offset) {
   const auto taken = used.find(offset);
   if (owner == getpid()) {
     const std::vector<std::byte> traps(taken->second, std::byte{kInt3});
-    // Without its traps the code is still nobody's: a failure costs nothing.
+    // Without traps the freed code is still unused, so a failure does no harm.
     if (!write_all(fd, traps.data(), traps.size(), offset).ok()) errno = 0;
   }
   auto [at, is_new] = free.emplace(offset, taken->second);
@@ -141,7 +141,7 @@ Result<std::shared_ptr<const JitCode>> JitMemory::add(std::shared_ptr<const Code
       break;
     }
     if (!region) {
-      // Files whose code is all gone are given up.
+      // Releases files without live code.
       std::erase_if(regions_, [](const auto& old) { return old.use_count() == 1; });
       TENON_TRY(made, JitCode::Region::make(std::max(kRegionBytes, rounded(bytes, 4096))));
       region = std::move(made);

@@ -1,14 +1,14 @@
-// JitMemory: where generated code runs.
+// JitMemory: the memory that generated code runs in.
 //
-// Code lies in anonymous files (memfd), mapped readable and executable. It is written through the file, not through
-// memory, so this process never has a writable mapping of it, not even for a moment, and no mapping changes its
-// protection: all this works under prctl(PR_SET_MDWE) and under SELinux without execmem. Small kernels share pages;
-// each starts at an address that 64 divides. Freed code becomes int3.
+// Code is in anonymous files (memfd), which are mapped readable and executable. It is written through the file, not
+// through memory. No mapping of it is ever writable, and none changes its protection, so this works under
+// prctl(PR_SET_MDWE) and under SELinux without execmem. Small kernels share pages; each starts at a 64-byte aligned
+// address. Freed code is overwritten with int3.
 //
 //   TENON_TRY(code, JitMemory::shared().add(std::make_shared<CodeObject>(std::move(object))));
 //   code->function()(params);
 //
-// A process made by fork() runs its parent's code, and writes its own elsewhere.
+// A child process made by fork() runs its parent's code, and places its own code in files of its own.
 #pragma once
 #include <functional>
 #include <memory>
@@ -22,7 +22,7 @@ namespace tenon::x86 {
 
 class JitMemory;
 
-// Code that can run, until this is destroyed. Nobody may be in it then. Any thread.
+// Runnable code; it must not be running any more when this is destroyed. Any thread.
 class JitCode {
  public:
   JitCode(const JitCode&) = delete;
@@ -48,12 +48,12 @@ class JitMemory {
  public:
   static JitMemory& shared();  // the process's own
 
-  // Puts the bytes where they can run, and tells debuggers and profilers (code_observers.hpp). An error when the
-  // operating system gives no memory that may be executed. The code may outlive this object.
+  // Places the bytes where they can run, and notifies debuggers and profilers (code_observers.hpp). An error when the
+  // operating system provides no executable memory. The code may outlive this object.
   Result<std::shared_ptr<const JitCode>> add(std::shared_ptr<const CodeObject> object);
 
   struct Usage {
-    size_t kernels = 0, used_bytes = 0, mapped_bytes = 0;  // used: with the gaps up to the next multiple of 64
+    size_t kernels = 0, used_bytes = 0, mapped_bytes = 0;  // used: rounded up to multiples of 64
   };
   Usage usage() const;
 

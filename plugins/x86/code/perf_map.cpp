@@ -37,7 +37,7 @@ struct PerfMap {
     fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     struct stat info {};
     if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid()) {
-      // A file that a process of the same number left behind says nothing about this one.
+      // Discards the file of an earlier process with the same PID.
       if (ftruncate(fd, 0) == 0) return;
     }
     log(LogLevel::warning, "perf map ", path,

@@ -1,4 +1,4 @@
-// Arithmetic that the machine has, or nearly has, as one instruction.
+// Arithmetic for which the instruction sets have one instruction, or almost.
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
@@ -48,7 +48,7 @@ void multiply(VectorCode& c) {
 
 void divide(VectorCode& c) { c.wide() ? c->vdivpd(c.out(), c.in(0), c.in(1)) : c->vdivps(c.out(), c.in(0), c.in(1)); }
 
-// a b + c, rounded once. The machine adds to, or multiplies, what is in the result's register.
+// a b + c, rounded once. The instructions overwrite the addend or a factor, so the form depends on the result register.
 void multiply_add(VectorCode& c) {
   const Vec y = c.out(), a = c.in(0), b = c.in(1), addend = c.in(2);
   if (y.getIdx() == addend.getIdx()) return c.wide() ? c->vfmadd231pd(y, a, b) : c->vfmadd231ps(y, a, b);
@@ -66,7 +66,7 @@ void negate(VectorCode& c) {
   c.wide() ? c->vpsubq(c.out(), zero, c.in(0)) : c->vpsubd(c.out(), zero, c.in(0));
 }
 
-// avx2 has none of 64 bits: (x ^ s) - s with s = x < 0 ? -1 : 0.
+// avx2 has no 64-bit instruction: (x ^ s) - s with s = x < 0 ? -1 : 0.
 void absolute_64(VectorCode& c) {
   if (c.avx512()) return c->vpabsq(c.out(), c.in(0));
   const Vec sign = c.temp(), flipped = c.temp();

@@ -1,6 +1,7 @@
-// Tables of 256 bytes. With VBMI they are four vectors of 64 bytes, of which vpermi2b looks up in two at once by the
-// low seven bits of an index. Without it, lanes of bytes look up in each of 16 vectors of 16 entries by the low four
-// bits, and choose by the high four: 16, 8, 4, 2 become one, one bit at a time; lanes of 32 bits are gathered.
+// Lookups in tables of 256 bytes. With VBMI, a table is four vectors of 64 bytes, and vpermi2b looks up in two of them
+// at once by the low seven bits of the index. Without VBMI, byte lanes look up in each of 16 vectors of 16 entries
+// (vpshufb) by the low four bits. The high four bits then select among the 16 results, one bit at a time: 16, 8, 4, 2,
+// 1. Lanes of 32 bits use a gather.
 #include "x86/emitters/byte_tables.hpp"
 
 #include <algorithm>
@@ -17,13 +18,13 @@ using namespace codegen;
 
 bool has_signed_entries(const Attributes& attributes) { return *attributes.find("to")->get_if<std::string>() == "i8"; }
 
-constexpr int kHighBits = 4;  // of an index, that choose among vectors of 16 entries
+constexpr int kHighBits = 4;  // of an index; they select among vectors of 16 entries
 
 class ByteTables {
  public:
   explicit ByteTables(VectorCode& c) : c_(c), words_(words_of_table(c.emission().attributes)) {}
 
-  // All bytes of the register, of lanes of 32 bits as of bytes.
+  // Looks up all bytes of the register; serves lanes of 32 bits as well as byte lanes.
   void permute() {
     const Vec x = full(c_.in(0)), low = full(c_.temp()), high = full(c_.temp()), half = full(c_.temp());
     const Xbyak::Opmask is_high = VectorCode::opmask(c_.mask_temp());
@@ -57,7 +58,7 @@ class ByteTables {
     extend(found);
   }
 
-  // The low bytes of lanes of 32 bits, as values of the table's type.
+  // Extends the low bytes of 32-bit lanes to values of the table's type.
   void extend(const Vec& from) {
     if (!has_signed_entries(c_.emission().attributes)) return c_->vandps(c_.out(), from, c_.u32(0xff));
     c_->vpslld(c_.out(), from, 24);
@@ -69,7 +70,7 @@ class ByteTables {
 
   Vec full(const Vec& register_) const { return VectorCode::at(register_, 512); }
 
-  // The table, and what a gather of its last entry reads behind it.
+  // The table, padded by what a gather of its last entry reads beyond it.
   std::array<uint32_t, std::tuple_size_v<TableWords> + 1> padded() const {
     std::array<uint32_t, std::tuple_size_v<TableWords> + 1> entries{};
     std::ranges::copy(words_, entries.begin());
@@ -87,7 +88,7 @@ class ByteTables {
     c_->vpermi2b(out, at.isMEM() ? scratch : Vec(X86Context::zmm(at.getIdx())), upper);
   }
 
-  // Where bit 4 + `bit` of an index is set: by the highest bit of each byte.
+  // Finds the bytes whose index has bit 4 + `bit` set, by moving it to the highest bit of each byte.
   void find_bit(int bit) {
     const auto places = static_cast<uint8_t>(kHighBits - 1 - bit);
     const Vec moved = places ? c_.temp() : c_.in(0);
@@ -98,7 +99,7 @@ class ByteTables {
     c_->vpmovb2m(c_.opmask(bits_[static_cast<size_t>(bit)]), moved);
   }
 
-  // What is looked up in 2^bits vectors from `first` on.
+  // The result of the lookups in 2^bits vectors from `first` on.
   Vec chosen(int bits, size_t first) {
     if (bits == 0) {
       const Vec row = c_.temp();

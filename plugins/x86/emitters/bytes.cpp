@@ -1,6 +1,6 @@
-// Lanes of bytes: four vectors of 32-bit lanes, of which the low bytes alone count, as one (passes/bytes.cpp).
-// Registers are those of one vector of 32-bit lanes; attribute `signed` says whether bytes have a sign, where that
-// matters.
+// Byte lanes: four vectors of 32-bit lanes, of which only the low bytes matter, packed into one (passes/bytes.cpp).
+// Registers have the width of a vector of 32-bit lanes. Attribute `signed` says whether bytes are signed, where that
+// matters. Results are exact.
 #include <array>
 
 #include "x86/emitters/compare.hpp"
@@ -21,8 +21,8 @@ bool is_set(const VectorCode& c, std::string_view attribute) {
 }
 bool has_sign(const VectorCode& c) { return is_set(c, "signed"); }
 
-// Products of 16 bits: of the lower bytes in place, whose upper halves are dropped; of the upper ones, of which one
-// factor is shifted down, or where all bytes of y are alike (attribute `alike`) has no lower byte.
+// By products of 16 bits. Even bytes are multiplied in place, and the upper halves of the products are dropped. For odd
+// bytes one factor is shifted down, unless all bytes of y are equal (attribute `alike`); the other one is masked.
 void product_of_bytes(VectorCode& c) {
   constexpr uint32_t kLower = 0x00ff00ff, kUpper = 0xff00ff00;
   constexpr uint8_t kLowerOfFirst = 0xec;  // (first & third) | second
@@ -45,7 +45,7 @@ void product_of_bytes(VectorCode& c) {
   c->vorps(c.out(), low, high);
 }
 
-// By attribute `bits`, as words whose lower bytes spill into the upper ones.
+// Shifts words by attribute `bits` and masks the bits that cross from one byte into the other.
 void shift_bytes(VectorCode& c) {
   const auto bits = static_cast<uint8_t>(*c.emission().attributes.find("bits")->get_if<int64_t>());
   const uint32_t kept = 0xffu >> bits << bits;
@@ -70,7 +70,7 @@ void less_bytes(VectorCode& c, const Vec& out) {
 void maximum_of_bytes(VectorCode& c) { greater_bytes(c, c.out()); }
 void minimum_of_bytes(VectorCode& c) { less_bytes(c, c.out()); }
 
-// avx2 has whether bytes are alike, and one of two is the greater or the less of both.
+// avx2 compares bytes for equality; an order is found by comparing with the minimum.
 template <Compare kHow>
 void compare_bytes(VectorCode& c) {
   const Vec a = c.in(0), b = c.in(1);
@@ -84,7 +84,7 @@ void compare_bytes(VectorCode& c) {
   if (has_sign(c) && kHow == Compare::less) return c->vpcmpgtb(out, b, a);
   constexpr bool kEquality = kHow == Compare::equal || kHow == Compare::not_equal;
   if (!kEquality) less_bytes(c, least);
-  // a < b unless b is the less of both
+  // a < b unless b is the minimum
   c->vpcmpeqb(out, kEquality ? a : least, kHow == Compare::less_equal || kHow == Compare::greater ? a : b);
   if (kHow == Compare::not_equal || kHow == Compare::less || kHow == Compare::greater)
     c->vxorps(out, out, c.u32(~uint32_t{0}));
@@ -97,10 +97,10 @@ void choose_bytes(VectorCode& c) {
   c->vpblendvb(c.out(), no, yes, X86Context::vector(mask, yes.getBit()));
 }
 
-// What is alike in all lanes, in all bytes.
+// Broadcasts a uniform byte to all byte lanes.
 void spread_byte(VectorCode& c) { c->vpbroadcastb(c.out(), VectorCode::at(c.in(0), 128)); }
 
-// What is alike in all lanes, for as many bytes. avx2: all bits of lanes are alike.
+// Expands a uniform boolean to byte lanes. avx2: all bits are equal anyway.
 void spread_mask(VectorCode& c) {
   const int out = c.emission().out[0].at.number, in = c.emission().in[0].at.number;
   if (!c.avx512()) return c.move(c.out(), c.in(0));
@@ -108,7 +108,7 @@ void spread_mask(VectorCode& c) {
   c->kunpckdq(Xbyak::Opmask(out), Xbyak::Opmask(out), Xbyak::Opmask(out));
 }
 
-// The machine packs within 128 bits: 32-bit words are put in order.
+// Pack instructions work within 128 bits: puts the 32-bit words in order.
 void order_packed(VectorCode& c, const Vec& packed, const Vec& scratch) {
   constexpr std::array<uint32_t, 16> kWords{0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
   constexpr std::array<uint32_t, 8> kHalf{0, 4, 1, 5, 2, 6, 3, 7};
@@ -118,9 +118,10 @@ void order_packed(VectorCode& c, const Vec& packed, const Vec& scratch) {
   c->vpermd(Xbyak::Ymm(out), Xbyak::Ymm(scratch.getIdx()), packed);
 }
 
-// The low bytes of four vectors, one behind the other. The machine saturates, so low bytes go alone but of lanes that
-// are values of one type (attribute `u8` or `i8`) or 0x80000000, which becomes 0 of u8, and of i8 a word whose low byte
-// is 0. Of u8 any negative number becomes 0, of i8 with attribute `number` any below -128 that.
+// Packs the low bytes of four vectors, in order. The pack instructions saturate, so lanes are masked to their low bytes
+// first, unless they are known to be values of one type (attribute `u8` or `i8`) or 0x80000000. The latter becomes 0
+// for u8; for i8 its word is masked to the low byte, 0. For u8, any negative number becomes 0; for i8 with attribute
+// `number`, any number below -128 becomes -128.
 void pack_bytes(VectorCode& c) {
   const Vec low = c.temp(), high = c.temp(), other = c.temp();
   const bool saturates = is_set(c, "i8") && is_set(c, "number");
@@ -141,7 +142,7 @@ void pack_bytes(VectorCode& c) {
   order_packed(c, low, other);
 }
 
-// Booleans of four vectors, one behind the other.
+// Packs the booleans of four vectors, in order.
 void pack_mask(VectorCode& c) {
   const auto number = [&](size_t i) { return c.emission().in[i].at.number; };
   if (c.avx512()) {
@@ -159,7 +160,7 @@ void pack_mask(VectorCode& c) {
   order_packed(c, low, high);
 }
 
-// Vector `part` of four, as 32-bit lanes.
+// Extends part `kPart` of the four to 32-bit lanes.
 template <int kPart>
 void unpack_bytes(VectorCode& c) {
   Vec from = VectorCode::at(c.in(0), 128);

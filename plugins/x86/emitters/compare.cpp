@@ -1,4 +1,4 @@
-// Comparisons, the greater and the less of two, logic on booleans and bits, and choosing.
+// Comparisons, maximum and minimum, logic on booleans and bits, and selection. All results are exact.
 #include "x86/emitters/compare.hpp"
 
 #include "x86/emitters/emitters.hpp"
@@ -12,7 +12,7 @@ using namespace codegen;
 
 namespace {
 
-// avx2: out = a > b of integers. Unsigned ones that may have their upper bit set are compared with it flipped.
+// avx2: out = a > b of integers. The upper bit of unsigned ones is flipped, unless it is known to be clear.
 void greater_avx2(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
   if (c.element().is_signed_int() || c.emission().attributes.has("fits_i32"))
     return c.wide() ? c->vpcmpgtq(out, a, b) : c->vpcmpgtd(out, a, b);
@@ -115,14 +115,14 @@ void multiply_by_power(VectorCode& c) {
   c.wide() ? c->vpsllq(c.out(), c.in(0), power) : c->vpslld(c.out(), c.in(0), power);
 }
 
-// ---- Choosing ----
+// ---- Selection ----
 
 void choose(VectorCode& c) {
   const Mask condition = c.mask_in(0);
   c.select(c.out(), condition, c.in(1), c.in(2));
 }
 
-// What lies beside a choice of 0: where the condition holds, and where it does not.
+// A choice with 0 as one alternative: x where the condition holds, or where it does not.
 void keep_where(VectorCode& c) { c.keep(c.out(), c.mask_in(0), c.in(1)); }
 void drop_where(VectorCode& c) { c.drop(c.out(), c.mask_in(0), c.in(1)); }
 void drop_booleans_where(VectorCode& c) {
@@ -130,7 +130,7 @@ void drop_booleans_where(VectorCode& c) {
       c, [&](auto y, auto a, auto b) { c->kandnq(y, a, b); }, [&](Vec y, Vec a, Vec b) { c->vandnps(y, a, b); });
 }
 
-// Of booleans: (condition & x) | (~condition & y).
+// For booleans: (condition & x) | (~condition & y).
 void choose_boolean(VectorCode& c) {
   const auto& in = c.emission().in;
   if (!c.avx512()) return c->vblendvps(c.out(), c.in(2), c.in(1), c.in(0));
@@ -140,7 +140,7 @@ void choose_boolean(VectorCode& c) {
   c->korq(y, y, c->k0);
 }
 
-// The greater (or less) of a and b by one instruction, which answers with b where one is NaN or both are zeros.
+// The maximum or minimum by one instruction, which returns b where either is NaN or both are zeros.
 template <bool kGreater>
 void machine_extreme(VectorCode& c, const Vec& y, const Vec& a, const Vec& b) {
   const ElementType element = c.element();
@@ -152,7 +152,7 @@ void machine_extreme(VectorCode& c, const Vec& y, const Vec& a, const Vec& b) {
   kGreater ? c->vpmaxuq(y, a, b) : c->vpminuq(y, a, b);
 }
 
-// avx2 has none of 64-bit integers.
+// avx2 has no maximum of 64-bit integers.
 template <bool kGreater>
 void extreme_64(VectorCode& c) {
   const Vec a = c.in(0), b = c.in(1);
@@ -167,15 +167,15 @@ void extreme(VectorCode& c) {
   machine_extreme<kGreater>(c, c.out(), c.in(0), c.in(1));
 }
 
-// Max: a > b or a is NaN ? a : b. A NaN of b comes by itself. That of a: avx512 lets it replace what is there, avx2
-// sets all bits, which are one, too.
+// Max: a > b or a is NaN ? a : b. The instruction propagates a NaN of b. For a NaN of a, avx512 puts it into the
+// result, and avx2 sets all bits, which is a NaN, too.
 template <bool kGreater>
 void extreme_float(VectorCode& c) {
   const Vec a = c.in(0);
   if (c.avx512()) {
     const Vec y = c.out().getIdx() == a.getIdx() ? c.temp() : c.out();
     machine_extreme<kGreater>(c, y, a, c.in(1));
-    constexpr uint64_t kNaNs = 0x22;  // quiet and other NaN of a: itself, quiet; all else: as it is
+    constexpr uint64_t kNaNs = 0x22;  // quiet and signalling NaN of a: that NaN, quiet; otherwise unchanged
     c.wide() ? c->vfixupimmpd(y, a, c.u64(kNaNs), 0) : c->vfixupimmps(y, a, c.u32(kNaNs), 0);
     if (y.getIdx() != c.out().getIdx()) c.move(c.out(), y);
     return;
@@ -187,18 +187,18 @@ void extreme_float(VectorCode& c) {
   c->vorps(c.out(), y, c.vector(nan));
 }
 
-// x < low ? low : x, x > high ? high : x: NaN and -0 of x stay.
+// x < low ? low : x, x > high ? high : x; keeps NaN and -0 of x.
 template <bool kLow>
 void clamp(VectorCode& c) {
   machine_extreme<kLow>(c, c.out(), c.in(1), c.in(0));
 }
 
-// The second operand is what the machine gives where either is NaN.
+// The instruction returns its second operand where either is NaN.
 void clamp_with_low_of_nan(VectorCode& c) { c->vmaxps(c.out(), c.in(0), c.in(1)); }
 
-// Where what comes of NaN is open (body/spared.hpp).
+// Rows for which NaN does not matter (body/spared.hpp).
 bool of_numbers(const Signature& signature) { return signature.attributes.has(kNumbers); }
-// Floats without a sign are in the order of their bits, NaN above all.
+// Floats with a clear sign bit have the order of their bits, with NaN above all numbers.
 bool of_magnitudes(const Signature& signature) { return signature.attributes.has(kMagnitudes); }
 void greatest_bits(VectorCode& c) { c->vpmaxsd(c.out(), c.in(0), c.in(1)); }
 

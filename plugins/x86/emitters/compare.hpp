@@ -1,22 +1,22 @@
-// Comparison of lanes of any number type, for emitters of several families.
+// Comparison of lanes of any number type, shared by several families of emitters.
 #pragma once
 #include "x86/emitters/vector_code.hpp"
 
 namespace tenon::x86 {
 
-// out = a how b, of c.element(). Integers know no `unordered`. Unsigned ones take two scratch vectors on avx2. out may
-// be a or b.
+// out = a how b, of c.element(). `unordered` is not for integers. avx2 needs two scratch vectors for unsigned integers.
+// out may be a or b.
 void compare_numbers(VectorCode& c, const Mask& out, Compare how, const Vec& a, const Vec& b);
 
-// Of a comparison's emission (avx512): the result, under the mask of its third operand where there is one, and what to
-// flip in immediates of vcmpps and vpcmpd for attribute `negated`.
+// For the emission of a comparison (avx512): the result register, with the mask of the third operand if there is one,
+// and the bits to flip in immediates of vcmpps and vpcmpd for attribute `negated`.
 struct ComparedLanes {
   Xbyak::Opmask out;
   uint8_t flip = 0;
 };
 ComparedLanes where_compared(const VectorCode& c);
 
-// The immediate of vpcmpd and its like.
+// The immediate of vpcmpd and similar instructions.
 constexpr uint8_t integer_predicate(Compare how) {
   switch (how) {
     case Compare::less: return 1;

@@ -1,4 +1,4 @@
-// Floats to integers: truncated and saturated, NaN becomes 0, as convert() of tensor/numeric.hpp.
+// Floats to integers: truncated and saturated, NaN gives 0, like convert() of tensor/numeric.hpp. Exact.
 #include <bit>
 #include <utility>
 #include <vector>
@@ -17,13 +17,13 @@ using namespace codegen;
 constexpr double kTwo31 = 0x1p31, kTwo32 = 0x1p32, kTwo64 = 0x1p64;
 constexpr auto kGreaterEqual = static_cast<uint8_t>(Compare::greater_equal), kOrdered = uint8_t{7},
                kNotGreaterEqual = uint8_t{0x19};  // quiet, true for NaN
-constexpr uint8_t kComplement = 0x55;             // vpternlog: ~ of what is there
+constexpr uint8_t kComplement = 0x55;             // vpternlog: ~ of the destination
 constexpr uint32_t kZeroForNaNs = 0x88;           // vfixupimmps
 
 // ---- Floats to 32-bit integers ----
 
-// out = y, which x was converted to. The machine gives 0x80000000 for what does not fit, which is right below; its
-// complement is right above, 0 for NaN. avx512: out is y.
+// out = y, the conversion of x, corrected where x does not fit. The instruction gives 0x80000000 there. That is right
+// below the range; above it the complement is right, and for NaN 0. avx512: out is y.
 void make_fit(X86Context& c, const Vec& out, const Vec& y, const Vec& x, const Mask& mask) {
   const auto constant = [&](uint32_t bits) { return c.kept_constant(kF32, bits, x.getBit()); };
   const ConstantOperand above = constant(std::bit_cast<uint32_t>(static_cast<float>(kTwo31)));
@@ -42,7 +42,7 @@ void make_fit(X86Context& c, const Vec& out, const Vec& y, const Vec& x, const M
   g.vandps(out, y, lanes);
 }
 
-// avx512: the greatest stays where x is above.
+// avx512: the greatest integer is kept where x is above the range.
 void f32_to_i32(VectorCode& c) {
   const Vec x = c.in(0);
   if (c.avx512()) {
@@ -63,7 +63,7 @@ void f32_to_i32(VectorCode& c) {
 
 bool are_f32_to_i32(const Signature& s) { return s.in[0] == kF32 && s.out[0] == kI32; }
 
-// Of two or four vectors, which one check together: where no lane is 0x80000000, the least of all, all of them fit.
+// For two or four vectors with one check: 0x80000000 is the least integer, so if no lane has it, all lanes fit.
 class SeveralToI32 final : public Emitter {
  public:
   Result<void> emit_code(EmitContext& context, const Emission& e) const override {
@@ -85,7 +85,7 @@ class SeveralToI32 final : public Emitter {
       c->kortestw(c->k0, c->k0);
     } else {
       c->vpcmpeqd(least, least, c.u32(kLeast));
-      // One operation, and one with the jump; vtestps would be two.
+      // One operation, and one fused with the jump; vtestps would be two.
       c->vmovmskps(c->eax, least);
       c->test(c->eax, c->eax);
     }
@@ -105,7 +105,7 @@ class SeveralToI32 final : public Emitter {
 void f32_in_range(VectorCode& c) { c->vcvttps2dq(c.out(), c.in(0)); }
 void f32_to_nearest(VectorCode& c) { c->vcvtps2dq(c.out(), c.in(0)); }
 
-// max(x, 0) is 0 for NaN. avx2 converts x and x - 2^31, and joins them.
+// max(x, 0) is 0 for NaN. avx2 converts x and x - 2^31 and joins the results.
 void f32_to_u32(VectorCode& c) {
   const Vec x = c.temp();
   c.set(x, 0);
@@ -122,7 +122,7 @@ void f32_to_u32(VectorCode& c) {
   c->vorps(c.out(), x, high);
 }
 
-// out = x, 0 where it is NaN, between low and high; f64.
+// out = x clamped to [low, high], 0 where it is NaN; f64.
 void clamp_number(VectorCode& c, const Vec& out, const Vec& x, double low, double high) {
   if (c.avx512()) {
     c->vcmppd(c->k0, x, x, kOrdered);
@@ -141,7 +141,7 @@ void f64_to_i32(VectorCode& c) {
   c->vcvttpd2dq(c.out(), x);
 }
 
-// avx2: added to 2^52, an integer is the low bits of the sum.
+// avx2: after adding 2^52, the low bits of the sum are the integer.
 void f64_to_u32(VectorCode& c) {
   const Vec x = c.temp();
   clamp_number(c, x, c.in(0), 0, kTwo32 - 1);
@@ -155,7 +155,7 @@ void f64_to_u32(VectorCode& c) {
 
 }  // namespace
 
-// By way of 2^52, upper and lower halves.
+// Adds 2^52 to the upper and lower halves separately.
 void whole_to_64(VectorCode& c, const Vec& out, const Vec& x) {
   const VectorCode::Scope scope(c);
   const Vec high = c.temp(256);
@@ -163,14 +163,14 @@ void whole_to_64(VectorCode& c, const Vec& out, const Vec& x) {
   c->vroundpd(high, high, static_cast<uint8_t>(Rounding::down));
   c->vfnmadd231pd(x, high, c.f64(kTwo32));
   c->vaddpd(x, x, c.f64(kTwo52));
-  c->vaddpd(high, high, c.f64(kTwo52 * 1.5));  // low bits of a two's complement for upper halves of either sign
+  c->vaddpd(high, high, c.f64(kTwo52 * 1.5));  // two's complement in the low bits, for upper halves of either sign
   c->vpsllq(high, high, 32);
   c->vpblendd(out, high, x, 0x55);
 }
 
 namespace {
 
-// From x in f64, which is destroyed.
+// Converts x in f64, which is destroyed.
 void wide_to_i64(VectorCode& c, const Vec& x) {
   const VectorCode::Scope scope(c);
   const Vec y = c.temp(c.lanes() * 64), mask = c.temp(c.lanes() * 64);

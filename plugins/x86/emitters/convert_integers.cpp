@@ -1,5 +1,5 @@
-// Integers and booleans to all lane types, floats to floats, as convert() of tensor/numeric.hpp: integers to floats
-// round once, to nearest even.
+// Integers and booleans to all lane types, and floats to floats, like convert() of tensor/numeric.hpp: integers to
+// floats are rounded once, to nearest even.
 #include "x86/emitters/convert.hpp"
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/float_bits.hpp"
@@ -12,7 +12,7 @@ using namespace codegen;
 
 void take_low_halves(VectorCode& c, const Vec& out, const Vec& in) {
   if (c.avx512()) return c->vpmovqd(out, in);
-  c->vpermilps(in, in, 0x08);  // lanes 0 and 2 first, in each half
+  c->vpermilps(in, in, 0x08);  // moves lanes 0 and 2 to the front of each half
   c->vpermq(Xbyak::Ymm(in.getIdx()), Xbyak::Ymm(in.getIdx()), 0x08);
   c.move(out, VectorCode::at(in, 128));
 }
@@ -24,12 +24,12 @@ constexpr uint64_t kTwo84Bits = 0x4530000000000000;
 
 // ---- Integers to floats ----
 
-// Unsigned numbers may be known to be below 2^31 (passes/narrow.cpp).
+// passes/narrow.cpp marks unsigned numbers that are below 2^31.
 bool may_exceed_i32(const VectorCode& c) {
   return from_unsigned(c) && c.emission().attributes.find("fits_i32") == nullptr;
 }
 
-// avx2: upper half * 2^16 + lower half, rounded once by the multiply-add.
+// avx2: upper half * 2^16 + lower half, rounded once by the fused multiply-add.
 void i32_to_f32(VectorCode& c) {
   const Vec x = c.in(0);
   if (!may_exceed_i32(c)) return c->vcvtdq2ps(c.out(), x);
@@ -54,8 +54,8 @@ void i32_to_f64(VectorCode& c) {
 
 }  // namespace
 
-// avx2: each half is the low bits of a float, biased by 2^52 and 2^84; their sum is rounded once. A signed upper half
-// has another bias of 2^31.
+// avx2: each half becomes the low bits of a float with a bias of 2^52 or 2^84; the sum of both is rounded once. A
+// signed upper half has a further bias of 2^31.
 void wide_int_to_f64(VectorCode& c, const Vec& out, const Vec& x, bool is_unsigned) {
   if (c.avx512()) return is_unsigned ? c->vcvtuqq2pd(out, x) : c->vcvtqq2pd(out, x);
   const VectorCode::Scope scope(c);
@@ -72,8 +72,9 @@ namespace {
 
 void i64_to_f64(VectorCode& c) { wide_int_to_f64(c, c.out(), c.in(0), from_unsigned(c)); }
 
-// avx2, by f64: where that rounds, beyond 2^53, the low 12 bits become 0x800 if they are not 0, so that it is exact and
-// keeps on which side of the middle of two floats the number is (as odd_double() of tensor/numeric.hpp).
+// avx2, by way of f64. Where f64 would round, beyond 2^53, the low 12 bits are replaced by 0x800 if they are not 0. The
+// number is then exact in f64 and stays on the same side of the midpoint of two floats (as in odd_double() of
+// tensor/numeric.hpp).
 void i64_to_f32(VectorCode& c) {
   const Vec x = c.in(0);
   if (c.avx512()) return from_unsigned(c) ? c->vcvtuqq2ps(c.out(), x) : c->vcvtqq2ps(c.out(), x);
@@ -81,11 +82,11 @@ void i64_to_f32(VectorCode& c) {
   const Vec y = c.temp(), big = c.temp();
   c->vandpd(y, x, c.u64(kLow12));
   c->vpaddq(y, y, c.u64(kLow12));
-  c->vandpd(y, y, c.u64(kLow12 + 1));  // not 0: 0x1000
+  c->vandpd(y, y, c.u64(kLow12 + 1));  // 0x1000 if they are not 0
   c->vpsrlq(y, y, 1);
   c->vandpd(big, x, c.u64(~kLow12));
   c->vorpd(y, y, big);
-  // |x| > 2^40: x + 2^40 > 2^41 as an unsigned number.
+  // |x| > 2^40, that is, x + 2^40 > 2^41 as an unsigned number.
   c->vmovapd(big, c.u64(from_unsigned(c) ? 0 : kExact));
   c->vpaddq(big, big, x);
   c->vxorpd(big, big, c.u64(kSign));

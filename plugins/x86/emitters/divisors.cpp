@@ -1,4 +1,4 @@
-// Quotients by what stands (passes/standing_divisors.cpp), and roots beside quotients (passes/roots.cpp).
+// Quotients by loop-invariant divisors (passes/standing_divisors.cpp), and roots beside quotients (passes/roots.cpp).
 #include <algorithm>
 #include <vector>
 
@@ -10,9 +10,9 @@ namespace {
 
 using namespace codegen;
 
-// Where |s| does not lie from 2^-126 to 2^122.
+// Where |s| is not from 2^-126 to 2^122.
 void odd_divisor(VectorCode& c) {
-  constexpr uint32_t kLeast = 2 * 0x00800000u, kMost = 2 * 0x7c800000u, kSign = 0x80000000;  // less the sign
+  constexpr uint32_t kLeast = 2 * 0x00800000u, kMost = 2 * 0x7c800000u, kSign = 0x80000000;  // without the sign bit
   const Vec place = c.temp();
   c->vpslld(place, c.in(0), 1);
   c->vpaddd(place, place, c.u32(kSign - kLeast));
@@ -24,7 +24,7 @@ void odd_divisor(VectorCode& c) {
   c.deliver(out);
 }
 
-// Of x, s, the parts of 1 / s and where s is odd: x / s, for one vector or several with one check.
+// x / s from x, s, 1 / s as a sum of two floats, and a mask of odd s; for one vector, or for several with one check.
 enum { kX, kDivisor, kHigh, kLow, kOdd, kOperands };
 
 bool are_quotients(const Signature& s) { return s.in.size() == kOperands * s.out.size(); }
@@ -58,23 +58,23 @@ class StandingQuotients final : public Emitter {
   }
 
  private:
-  // Sets zero where no lane of any is set; the first result's register is free.
+  // Sets the zero flag where no lane of any vector is odd; the register of the first result is free.
   static void test(VectorCode& c, const std::vector<int>& odd) {
     if (c.avx512()) {
       Xbyak::Opmask any(odd[0]);
       for (size_t i = 2; i < odd.size(); any = c->k0, ++i) c->korw(c->k0, any, Xbyak::Opmask(odd[i]));
       return c->kortestw(any, odd.size() > 1 ? Xbyak::Opmask(odd[1]) : any);
     }
-    const Xbyak::Ymm free = X86Context::ymm(c.out().getIdx());  // masks take all of a register
+    const Xbyak::Ymm free = X86Context::ymm(c.out().getIdx());  // masks fill a whole register
     Xbyak::Ymm any = X86Context::ymm(odd[0]);
     for (size_t i = 1; i < odd.size(); any = free, ++i) c->vorps(free, any, X86Context::ymm(odd[i]));
     c->vtestps(any, any);
   }
 };
 
-// The nearest number to the root of x: of an inverse root within 2^-13 a step of Newton makes the root and half of its
-// inverse, and what the root's square lacks of x, by the latter, is the rest. That this rounds right is tried for all
-// significands (passes_quotients_test.cpp); below 2^-100 what is lacking would be a denormal.
+// The correctly rounded square root of x. Newton's iteration on an inverse root within 2^-13 gives the root and half of
+// its inverse. The correction is x - root^2 times that half. All significands are tested to round correctly
+// (passes_quotients_test.cpp); below 2^-100, x - root^2 would be a denormal.
 void root_by_products(VectorCode& c) {
   if (!c.avx512()) return c->vsqrtps(c.out(), c.in(0));
   constexpr uint32_t kTakeZeroAndInfinity = 0x00100100;  // vfixupimmps

@@ -1,11 +1,13 @@
 // The rows of the x86 jitter table for elementwise operators of the snippet dialect (sdk/tenon/snippet/body/body.hpp),
-// one file for each family. Each has a row for AVX2 with FMA and F16C and one for AVX-512 (F, BW, DQ, VL).
+// one file for each family. Each operator has a row for AVX2 with FMA and F16C and one for AVX-512 (F, BW, DQ, VL). A
+// row states its largest error (JitterRow::max_ulp); docs/snippets.md lists these. Special values (infinities, NaN, -0,
+// denormals) give what the dialect says, unless the file states otherwise.
 #pragma once
 #include <tenon/codegen/jitter_table.hpp>
 
 namespace tenon::x86 {
 
-// All of the families below.
+// The rows of all families below.
 Result<void> add_elementwise_rows(codegen::JitterTable& table);
 
 Result<void> add_arithmetic_rows(codegen::JitterTable& table);

@@ -1,4 +1,4 @@
-// erf and tanh: odd, steep in the middle and level beyond.
+// erf and tanh by piecewise polynomials (piecewise.hpp): odd functions, steep near 0 and constant beyond an end.
 #include <bit>
 #include <vector>
 
@@ -12,13 +12,13 @@ namespace {
 
 using namespace codegen;
 
-// f(|x|) with the sign of x; f is 1 from `end` on, as a float.
+// f(|x|) with the sign of x; as a float, f is 1 from `end` on.
 void odd_function(VectorCode& c, const PiecesView& pieces, float end) {
   constexpr uint32_t kSign = 0x80000000;
   const Vec x = c.in(0), a = c.temp(), y = c.temp();
   c->vandps(a, x, c.u32(~kSign));
   c.set(y, end);
-  c->vminps(a, y, a);  // NaN stays
+  c->vminps(a, y, a);  // keeps NaN
   piecewise_polynomial(c, y, a, pieces);
   c.join_sign(c.out(), y, x);
 }
@@ -28,26 +28,27 @@ void hyperbolic_tangent(VectorCode& c) {
   c.avx512() ? odd_function(c, kTanh32, 9.05f) : odd_function(c, kTanh8, 9.05f);
 }
 
-// scale x + |x| f(|x|), f of the table: x f(x) needs no sign. Sums that are 0 have that of x as well: they are rounded
-// down, which makes -0 of -1 + 1, as a Zen 4 takes two cycles a vector for one more instruction behind the sum.
+// scale x + |x| f(|x|), with f from the table; x f(x) needs no sign. Zeros should have the sign of x. The sum is
+// therefore rounded down, so that -1 + 1 is -0; one more instruction after the sum would take a Zen 4 two cycles a
+// vector.
 void odd_gate_by_sum(VectorCode& c, const OddTable& table, float scale) {
   const Vec x = c.in(0), size = c.temp(), bounded = c.temp(), y = c.temp();
   c->vandps(size, x, c.u32(0x7fffffff));
   c.set(bounded, table.end);
-  c->vminps(bounded, bounded, size);  // NaN stays
+  c->vminps(bounded, bounded, size);  // keeps NaN
   piecewise_polynomial(c, y, bounded, table);
   c->vmulps(bounded, x, c.f32(scale));
   c.multiply_add_down(y, size, bounded);
   c.move(c.out(), y);
 }
 
-// 2 scale max(x, -0) - |x| (scale - f(|x|)), which is the same, but rounded to nearest: of large x below 0 there is
-// -0 + x 0, and no sign to join. -|x| finds the interval and, bounded where x is above 0 and may be infinite, is the
-// factor.
+// The same as 2 scale max(x, -0) - |x| (scale - f(|x|)), rounded to nearest: for x far below 0 this is -0 + x 0, so no
+// sign needs to be joined. -|x| determines the interval. It is also the factor, bounded where x is above 0 and may be
+// infinite.
 void odd_gate_by_lack(VectorCode& c, const OddTable& table, float scale) {
   constexpr uint32_t kSign = 0x80000000;
   const Vec x = c.in(0), minus = c.temp(), y = c.temp();
-  std::vector<float> terms = table.terms;  // of scale - f in -|x|
+  std::vector<float> terms = table.terms;  // of scale - f, as a polynomial in -|x|
   for (size_t i = 0; i < terms.size(); ++i) {
     const size_t power = i / table.intervals;
     if (power == 0)
@@ -59,9 +60,9 @@ void odd_gate_by_lack(VectorCode& c, const OddTable& table, float scale) {
   pieces.terms = terms;
   pieces.below_zero = true;
   c->vorps(minus, x, c.u32(kSign));
-  c->vpminud(minus, minus, c.u32(std::bit_cast<uint32_t>(-table.end)));  // as bits, of which lower are nearer to 0
+  c->vpminud(minus, minus, c.u32(std::bit_cast<uint32_t>(-table.end)));  // lower bits are nearer to 0
   piecewise_polynomial(c, y, minus, pieces);
-  c->vminps(minus, minus, x);  // NaN of x stays
+  c->vminps(minus, minus, x);  // keeps NaN of x
   c->vmaxps(c.out(), x, c.u32(kSign));
   if (scale != 0.5f) c->vmulps(c.out(), c.out(), c.f32(2 * scale));
   c->vfmadd231ps(c.out(), minus, y);

@@ -15,7 +15,7 @@ namespace {
 constexpr float kRound = 0x1.8p23f;  // x + kRound has the nearest integer of x in its low bits
 constexpr float kLog2E = 0x1.715476p0f;
 constexpr float kLn2High = 0x1.62e43p-1f, kLn2Low = -0x1.05c61p-29f;
-constexpr uint8_t kLessMagnitude = 2;  // of vrangeps: the sign of the first, the lesser magnitude; never NaN
+constexpr uint8_t kLessMagnitude = 2;  // of vrangeps: sign of the first operand, lesser magnitude; never NaN
 
 // 2^(i/16)
 constexpr std::array<uint32_t, 16> kSixteenths{0x3f800000, 0x3f85aac3, 0x3f8b95c2, 0x3f91c3d3, 0x3f9837f0, 0x3f9ef532,
@@ -24,7 +24,7 @@ constexpr std::array<uint32_t, 16> kSixteenths{0x3f800000, 0x3f85aac3, 0x3f8b95c
 
 int step_bits(const VectorCode& c) { return c.avx512() ? 4 : 3; }
 
-// Entry i: the bits of 2^(i/16) or 2^(i/8), and of the exponent, less those that adding n in steps brings along.
+// Entry i: the bits of 2^(i/16) or 2^(i/8), plus those of the exponent, minus those that adding n in steps contributes.
 void look_up_power(VectorCode& c, const Vec& power, int exponent, bool steps_are_added) {
   std::array<uint32_t, 16> entries{};
   const int bits = step_bits(c);
@@ -56,7 +56,7 @@ void power_of_two_steps(VectorCode& c, const Vec& power, int exponent, const Vec
 
 namespace {
 
-// The same of n itself: one operation less, and off the chain that leads to what is multiplied by it.
+// The same from n itself: one operation less, and not on the dependency chain of the other factor.
 void power_of_two_scaled(VectorCode& c, const Vec& power, int exponent, const Vec& n) {
   look_up_power(c, power, exponent, false);
   c->vscalefps(power, power, n);
@@ -73,7 +73,7 @@ void raise(VectorCode& c, const Vec& power, const Vec& n, const Vec& rest, std::
   c->vfmadd231ps(power, sum, rest);
 }
 
-// r + r^2 (1/2 + r/6 ...): off by 2^-29 on avx512.
+// r + r^2 (1/2 + r/6 ...): error 2^-29 on avx512.
 void exponential_less_one_near_zero(VectorCode& c, const Vec& rest, const Vec& r, const Vec& scratch) {
   constexpr float kTerms[] = {0x1.00022p-1f, 0x1.5556a8p-3f}, kLongerTerms[] = {0.5f, 0x1.555b7ep-3f, 0x1.555884p-5f};
   c.avx512() ? c.polynomial(scratch, r, kTerms) : c.polynomial(scratch, r, kLongerTerms);
@@ -88,7 +88,7 @@ void exponential_parts(VectorCode& c, const Vec& power, const Vec& rest, const V
   round_exponent(c, power, n, x, rounding_constant(c), of.negated);
   c.avx512() ? power_of_two_scaled(c, power, of.exponent, n) : power_of_two_steps(c, power, of.exponent, rest);
   of.negated ? c->vfnmsub231ps(x, n, c.f32(kLn2High)) : c->vfnmadd231ps(x, n, c.f32(kLn2High));
-  if (low) of.negated ? c->vsubps(x, x, *low) : c->vaddps(x, x, *low);  // the square of x wants it, too
+  if (low) of.negated ? c->vsubps(x, x, *low) : c->vaddps(x, x, *low);  // before x is squared
   c.move(rest, x);
   c->vfnmadd231ps(rest, n, c.f32(kLn2Low));
   exponential_less_one_near_zero(c, rest, x, n);
@@ -96,8 +96,8 @@ void exponential_parts(VectorCode& c, const Vec& power, const Vec& rest, const V
 
 namespace {
 
-// Here and below, avx2 makes n = -252.5, where one of two factors is 0: what would round to 0 from something else takes
-// the machine 20 times as long. So do results from here to e^-104, which few models have; masked scores lie below.
+// On avx2, x from here down gives n = -252.5, where one of the two factors is 0. A nonzero product that underflows to 0
+// would take 20 times as long. So do results between here and e^-104, which few models have; masked scores are below.
 constexpr float kZeroBelow = -175.0196f;
 constexpr float kOverflow = 88.875f;  // e^x > 2^128, and n = 128
 
@@ -108,7 +108,7 @@ void clamp_from_below(VectorCode& c, const Vec& x, float low) {
   c->vmaxps(x, bound, x);
 }
 
-// The result is scaled by n of the x given, which may be anything; r is kept small, for infinities and NaN too.
+// Scaled by the n of the given x, which may be any number; r is bounded, also for infinities and NaN.
 void exponential_avx512(VectorCode& c, const Vec& out, const Vec& x) {
   const VectorCode::Scope scope(c);
   const Vec power = c.temp(), n = c.temp(), rest = c.temp();
@@ -127,8 +127,8 @@ void exponential_avx512(VectorCode& c, const Vec& out, const Vec& x) {
   c->vscalefps(out, rest, n);
 }
 
-// x <= 0 or any x (body/numbers.hpp). 2^n is a product, as it may be no float itself: with m = n + 254 the rounding
-// constant's low bits are the fields of the exponents m / 2 and m - m / 2.
+// For x <= 0 or any x (body/numbers.hpp). 2^n is applied as two factors, because it may not be a float itself: with
+// m = n + 254, the low bits after adding the rounding constant are the exponent fields m / 2 and m - m / 2.
 void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x, bool below_1) {
   constexpr uint32_t kExponents = 0x7f800000;
   constexpr float kBias = 254;
@@ -149,8 +149,8 @@ void exponential_avx2(VectorCode& c, const Vec& out, const Vec& x, bool below_1)
   c->vmulps(out, rest, half);
 }
 
-// e^x 2^exponent of x <= 0, from which x is cut where the result is nothing beside what else a row has
-// (body/scaled_powers.hpp): no number on the way is denormal.
+// e^x 2^exponent for x <= 0. x is clamped where the result is negligible beside the rest of its row
+// (body/scaled_powers.hpp), so no intermediate value is denormal.
 void exponential_scaled(VectorCode& c, const Vec& out, const Vec& x, int exponent) {
   constexpr float kLeast = -105;
   const VectorCode::Scope scope(c);
@@ -167,9 +167,9 @@ void exponential(VectorCode& c, const Vec& out, const Vec& x) {
   c.avx512() ? exponential_avx512(c, out, x) : exponential_avx2(c, out, x, false);
 }
 
-// ---- With whole n ----
+// ---- With integral n ----
 
-// With the exponent's bias in the rounding constant, the low bits are 2^n's exponent field.
+// The rounding constant includes the exponent bias, so the low bits are the exponent field of 2^n.
 void reduce_exponent(VectorCode& c, const Vec& n, const Vec& power, const Vec& x) {
   constexpr float kBiased = kRound + 127;
   c.set(power, kBiased);
@@ -233,14 +233,14 @@ void exponential_row(VectorCode& c) {
              : exponential_avx2(c, c.out(), x, c.emission().attributes.has("below_1"));
 }
 
-// Beyond 88 as (e^(x - ln 2) - 1/2) * 2 would be; there 2^(n-1) serves, and the last doubling overflows:
-// 2 (2^(n-1) p + (2^(n-1) - 1/2)). Tiny x are their own result: halving would cut denormals.
+// Beyond 88 it is computed like (e^(x - ln 2) - 1/2) * 2: with 2^(n-1), and the last doubling overflows:
+// 2 (2^(n-1) p + (2^(n-1) - 1/2)). Tiny x are returned as they are, because halving would round denormals.
 void exponential_minus_one(VectorCode& c) {
   const Vec x = c.in(0), r = c.temp(), n = c.temp(), power = c.temp(), p = c.temp();
   c.move(r, x);
   clamp_between(c, r, -30, kOverflow);
   reduce_exponent(c, n, power, r);
-  // Exponents up to 128: halved they are floats.
+  // Exponents up to 128; halved, the powers are floats.
   c->vpsubd(power, power, c.u32(1u << kMantissaBits32));
   exponential_less_one_polynomial(c, p, r);
   c->vsubps(r, power, c.f32(0.5f));

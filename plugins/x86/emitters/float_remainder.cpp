@@ -1,8 +1,9 @@
 // Remainders of floats, exact.
 //
-// What a quotient's nearest whole number t leaves, x - t y, is a number of the type: it takes one multiply-add. Its
-// sign says that t is too large, or, of quotients from 2^(p-1) on, which are whole, that they were rounded up; those
-// leave at most 2^-p of x, of which the same is done again. Quotients beyond the type's range are left to the x87 unit.
+// With t the quotient rounded to an integer, x - t y is a number of the type, so one fused multiply-add computes it
+// exactly. Its sign tells whether t is too large. Quotients from 2^(p-1) on are integers and may have been rounded up;
+// their remainder is at most 2^-p of x, and the same step is repeated on it. Quotients beyond the type's range are left
+// to the x87 unit.
 #include <limits>
 
 #include "x86/emitters/emitters.hpp"
@@ -17,8 +18,8 @@ using namespace Xbyak::util;
 
 constexpr int kArea = 64;  // bytes of a vector on the stack
 
-// out = remainders, lane by lane (last first). Takes rax. fprem takes up to 63 bits from the quotient at a time; C2,
-// bit 10 of the status, says that there are more.
+// out = remainders, lane by lane (last first). Takes rax. fprem reduces the quotient by up to 63 bits at a time; C2,
+// bit 10 of the status word, says that it has not finished.
 void remainder_by_lanes(VectorCode& c, const Vec& out) {
   constexpr int kUnfinished = 1 << 10;
   const int bytes = c.element().bits() / 8;
@@ -47,18 +48,18 @@ void remainder_by_lanes(VectorCode& c, const Vec& out) {
   c->pop(rcx);
 }
 
-// ---- By the lane's type ----
+// ---- Steps by the lane's type ----
 
 ConstantOperand number(VectorCode& c, double value) {
   return c.wide() ? c.f64(value) : c.f32(static_cast<float>(value));
 }
-// out = x and a number's bits, which memory may hold once for all lanes.
+// out = x & the bits of a number; memory may hold the constant once for all lanes.
 void keep_bits(VectorCode& c, const Vec& out, const Vec& x, const ConstantOperand& bits) {
   c.wide() ? c->vandpd(out, x, bits) : c->vandps(out, x, bits);
 }
 ConstantOperand sign_bit(VectorCode& c) { return number(c, -0.0); }
 ConstantOperand all_but_sign(VectorCode& c) { return c.wide() ? c.u64(~uint64_t{0} >> 1) : c.u32(~uint32_t{0} >> 1); }
-// Quotients from here on are whole numbers.
+// Quotients from here on are integers.
 double first_whole(const VectorCode& c) { return c.wide() ? 0x1p52 : 0x1p23; }
 
 void add(VectorCode& c, const Vec& out, const Vec& a, const Vec& b) {
@@ -87,7 +88,7 @@ void jump_if_any(VectorCode& c, const Mask& mask, const Label& to) {
   c->jnz(to, Xbyak::CodeGenerator::T_NEAR);
 }
 
-// r = the remainder, with the dividend's sign; it is no operand. Takes rax.
+// r = the remainder, with the sign of the dividend; r is not an operand's register. Takes rax.
 void remainder(VectorCode& c, const Vec& r, const Mask& mask) {
   const VectorCode::Scope scope(c);
   const Vec b = c.temp(), flips = c.temp(), q = c.temp(), t = c.temp();
@@ -99,7 +100,7 @@ void remainder(VectorCode& c, const Vec& r, const Mask& mask) {
   c.compare(mask, Compare::equal, q, number(c, std::numeric_limits<double>::infinity()));
   jump_if_any(c, mask, by_lanes);
 
-  // r = |r - t b|, and whether that was below 0. What is less than b stays, as it must where b is infinite.
+  // r = |r - t b|, and records whether it was negative. Lanes below b stay, which is also right where b is infinite.
   c->L(again);
   c.round(t, q, Rounding::to_zero);
   subtract_product(c, t, b, r);
@@ -129,8 +130,8 @@ void float_remainder(VectorCode& c) {
   c.move(c.out(), r);
 }
 
-// With the divisor's sign: it is added where the remainder has the other one, and is not 0. What is looked at and added
-// to is turned by the divisor's sign.
+// With the sign of the divisor: the divisor is added where the remainder has the other sign and is not 0. The test and
+// the sum work on values multiplied by the divisor's sign.
 void float_modulus(VectorCode& c) {
   const Vec r = c.temp();
   const Mask mask = c.mask_temp();

@@ -1,4 +1,4 @@
-// Sigmoid, and x times a gate between 0 and 1: Swish, Mish.
+// Sigmoid, and products of x and a gate between 0 and 1: Swish, Mish. gates.hpp describes the special values.
 #include <cmath>
 #include <limits>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr float kGateUnit = 0x1p-75f;  // 2^-kGateExponent
 
-// denominator = (1 + e) 2^exponent, e by its parts times 2^exponent.
+// denominator = (1 + e) 2^exponent, from the parts of e 2^exponent.
 void one_more(VectorCode& c, const Vec& denominator, const Vec& power, const Vec& rest, int exponent) {
   c->vaddps(denominator, power, c.f32(std::ldexp(1.0f, exponent)));
   c->vfmadd231ps(denominator, power, rest);
@@ -30,7 +30,7 @@ void bound_gated(VectorCode& c, const Vec& bounded, const Vec& beyond, const Vec
   rises ? c->vmaxps(bounded, bounded, c.f32(zero)) : c->vminps(bounded, bounded, c.f32(zero));
 }
 
-// A `beyond` of 0 that is taken away leaves a product's zero its sign.
+// Subtracting a `beyond` of 0 keeps the sign of a product that is zero.
 void add_beyond(VectorCode& c, const Vec& out, const Vec& product, const Vec& beyond) {
   c->vfmsub132ps(product, beyond, c.f32(kGateUnit));
   c.move(out, product);
@@ -49,7 +49,7 @@ namespace {
 
 // 1 / (1 + e^-x)
 void sigmoid(VectorCode& c) {
-  constexpr int kExponent = -32;  // e^104 is no float
+  constexpr int kExponent = -32;  // because e^104 is not a float
   const Vec x = c.temp(), power = c.temp(), rest = c.temp();
   c.move(x, c.in(0));
   clamp_between(c, x, -104, 30);
@@ -67,13 +67,13 @@ float alpha_of(const Attributes& attributes) {
   return value ? *value : 1;
 }
 
-// With a smaller alpha the result is not 0 yet where the exponent ends.
+// With a smaller alpha the result would not be 0 yet where the exponent is clamped.
 bool takes_alpha(const Signature& signature) {
   const float size = std::abs(alpha_of(signature.attributes));
   return size == 0 || (size >= 0x1p-44f && size < std::numeric_limits<float>::infinity());
 }
 
-// Half of x, but NaN for infinities: 0 x is none of their values.
+// x / 2, but NaN for infinities, because 0 * x is NaN there.
 void swish_of_zero(VectorCode& c) {
   const Vec zero = c.temp(), half = c.temp();
   c.set(zero, 0);
@@ -103,7 +103,7 @@ void swish(VectorCode& c) {
   multiply_by_sigmoid(c, c.out(), bounded, beyond, power, rest);
 }
 
-// x tanh(ln(1 + e^x)) = x w (w + 2) / (w (w + 2) + 2) with w = e^x; 0 below -110, the gate is 1 beyond 12.
+// x tanh(ln(1 + e^x)) = x w (w + 2) / (w (w + 2) + 2) with w = e^x; 0 below -110; the gate is 1 above 12.
 void mish(VectorCode& c) {
   const Vec bounded = c.temp(), beyond = c.temp(), w = c.temp(), sum = c.temp();
   bound_gated(c, bounded, beyond, c.in(0), -110, 12);

@@ -1,4 +1,4 @@
-// x times the normal distribution, or its approximation by tanh.
+// Gelu: x times the normal distribution function, or its approximation by tanh.
 #include <string>
 
 #include "x86/emitters/emitters.hpp"
@@ -14,10 +14,10 @@ namespace {
 
 using namespace codegen;
 
-// z = x (factor + low), c1 + c2 x^2 in two floats with c1 = -2 sqrt(2 / pi) / ln 2 and c2 = 0.044715 c1, since 2^z
-// multiplies the error of z by z. Takes two scratch vectors.
+// z = x (factor + low), where factor + low = c1 + c2 x^2 with c1 = -2 sqrt(2 / pi) / ln 2 and c2 = 0.044715 c1. Two
+// floats are needed because 2^z multiplies the error of z by z. Takes two scratch vectors.
 void cubic_factor(VectorCode& c, const Vec& factor, const Vec& low, const Vec& x) {
-  constexpr float kC1High = -0x1.26aecp1f;  // of few bits: the difference below is exact
+  constexpr float kC1High = -0x1.26aecp1f;  // has few bits, so that the difference below is exact
   constexpr float kC1Low = -0x1.0de73ap-22f, kC2High = -0x1.a5a7dp-4f, kC2Low = 0x1.151aaep-29f;
   const VectorCode::Scope scope(c);
   const Vec square = c.temp(), small = c.temp();
@@ -26,7 +26,7 @@ void cubic_factor(VectorCode& c, const Vec& factor, const Vec& low, const Vec& x
   c.move(factor, square);
   c->vfmadd132ps(factor, low, c.f32(kC2High));
   c->vsubps(low, low, factor);
-  c->vfmadd231ps(low, square, c.f32(kC2High));  // what the factor was rounded by
+  c->vfmadd231ps(low, square, c.f32(kC2High));  // adds the rounding error of factor
   c.set(small, kC1Low);
   c->vfmadd231ps(small, square, c.f32(kC2Low));
   c->vfnmadd231ps(square, x, x);
@@ -34,7 +34,7 @@ void cubic_factor(VectorCode& c, const Vec& factor, const Vec& low, const Vec& x
   c->vaddps(low, low, small);
 }
 
-// power, n and f of z: n = z rounded to steps, `power` with its bits, f = z - n.
+// power, n and f from z: n = z rounded to steps, `power` with its bits, f = z - n.
 void split_cubic(VectorCode& c, const Vec& power, const Vec& n, const Vec& f, const Vec& x) {
   const VectorCode::Scope scope(c);
   const Vec low = c.temp();
@@ -47,7 +47,7 @@ void split_cubic(VectorCode& c, const Vec& power, const Vec& n, const Vec& f, co
   c->vfmadd231ps(f, low, x);
 }
 
-// x / (1 + 2^z): beyond -11 the gate is 0, beyond 6 it is 1.
+// x / (1 + 2^z): below x = -11 the gate is 0, above 6 it is 1.
 void gelu_by_tanh(VectorCode& c) {
   constexpr float kTerms[] = {0x1.62e43p-1f, 0x1.ebff94p-3f, 0x1.c6ac7cp-5f};  // (2^f - 1) / f within 1e-7
   constexpr float kLongerTerms[] = {0x1.62e43p-1f, 0x1.ebfbep-3f, 0x1.c6b85p-5f, 0x1.3b2cf8p-7f};
@@ -60,8 +60,8 @@ void gelu_by_tanh(VectorCode& c) {
   multiply_by_sigmoid(c, c.out(), bounded, beyond, power, rest);
 }
 
-// n = -a^2 / (2 ln 2) in steps, to `power` with its bits; the exponent's rest is s / -2 with s = a^2 + 2 n ln 2; the
-// multiply-add takes a^2 exactly.
+// n = -a^2 / (2 ln 2) rounded to steps, with its bits in `power`. The rest of the exponent is -s / 2 with
+// s = a^2 + 2 n ln 2; the fused multiply-add uses a^2 exactly.
 void density_exponent(VectorCode& c, const Vec& power, const Vec& n, const Vec& s, const Vec& a) {
   constexpr float kHalfLog2E = 0x1.715476p-1f;
   constexpr float kTwoLn2High = 0x1.62ep0f, kTwoLn2Low = 0x1.0bfbe8p-14f;  // n times the first is exact
@@ -74,19 +74,19 @@ void density_exponent(VectorCode& c, const Vec& power, const Vec& n, const Vec& 
   c->vfmadd231ps(s, n, c.f32(kTwoLn2Low));
 }
 
-// out = |x|, but not more than `size`; NaN becomes anything up to that. avx512.
+// out = min(|x|, size); for NaN any number up to `size`. avx512.
 void bounded_magnitude(VectorCode& c, const Vec& out, const Vec& x, float size) {
   constexpr uint8_t kMagnitude = 2 << 2 | 2;  // of vrangeps: the lesser magnitude without its sign
   c.cut_dependency(out);
   c->vrangeps(out, x, c.f32(size), kMagnitude);
 }
 
-// out = max(x, 0) with the sign of a zero, -0 for what is negative, NaN for -inf and NaN: x - min(x, -0), rounded down,
-// which makes -0 of -1 + 1. avx512; all lanes of the machine's vector are written. Registers differ.
+// out = max(x, 0) with the sign of zeros kept, -0 for negative x, NaN for -inf and NaN: x - min(x, -0), rounded down,
+// so that -1 + 1 is -0. avx512; writes all lanes of the 512-bit register. Registers differ.
 void positive_part(VectorCode& c, const Vec& out, const Vec& x) {
   const Vec all = VectorCode::at(out, 512);
   c.set_u32(out, kSign32);
-  c->vminps(out, x, out);  // -0 of both zeros, and of NaN
+  c->vminps(out, x, out);  // -0 for both zeros and for NaN
   c->vsubps(all | Xbyak::util::T_rd_sae, VectorCode::at(x, 512), all);
 }
 
@@ -109,7 +109,7 @@ void gelu_by_erf_avx512(VectorCode& c) {
   c.move(c.out(), a);
 }
 
-// The density times 2^60, since e^(-a^2 / 2) is no float.
+// The density is computed times 2^60, because e^(-a^2 / 2) may not be a float.
 void gelu_by_erf(VectorCode& c) {
   if (c.avx512()) return gelu_by_erf_avx512(c);
   constexpr float kTerms[] = {-0.5f, 0.125f, -0x1.555c2ep-6f, 0x1.5558d8p-9f};
@@ -130,7 +130,7 @@ void gelu_by_erf(VectorCode& c) {
   piecewise_polynomial(c, ratio, a, kNormalRatio8);
   c->vmulps(ratio, ratio, power);
   c->vfmadd213ps(rest, ratio, ratio);
-  c.set_u32(a, kSign32);  // -0: the sign of x stays
+  c.set_u32(a, kSign32);  // -0: keeps the sign of x
   c->vmaxps(power, a, x);
   c->vfnmadd231ps(power, rest, c.f32(0x1p-60f));
   c->vminps(a, a, x);

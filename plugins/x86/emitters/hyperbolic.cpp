@@ -1,4 +1,4 @@
-// sinh and cosh, by e^|x| / 4, which is finite as long as they are.
+// sinh and cosh by e^|x| / 4, which is finite where they are.
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/exponential.hpp"
 #include "x86/emitters/float_bits.hpp"
@@ -11,7 +11,7 @@ using namespace codegen;
 
 constexpr float kEnd = 89.6f;  // both are infinite there
 
-// a = |x| up to kEnd becomes r of its exponential, whose power of two, over 4, goes to `power`.
+// a = min(|x|, kEnd) becomes r of its exponential; its power of two, divided by 4, goes to `power`.
 void reduce_magnitude(VectorCode& c, const Vec& a, const Vec& power) {
   const VectorCode::Scope scope(c);
   const Vec n = c.temp();
@@ -22,7 +22,7 @@ void reduce_magnitude(VectorCode& c, const Vec& a, const Vec& power) {
   c->vpsubd(power, power, c.u32(2u << kMantissaBits32));
 }
 
-// q = (e^a - 1) / 4; sinh(x) = 2 (q + q / (4 q + 1)) with the sign of x; tiny x are their own result.
+// q = (e^a - 1) / 4; sinh(x) = 2 (q + q / (4 q + 1)) with the sign of x; tiny x are returned as they are.
 void hyperbolic_sine(VectorCode& c) {
   const Vec x = c.in(0), a = c.temp(), power = c.temp(), p = c.temp();
   reduce_magnitude(c, a, power);
@@ -31,7 +31,7 @@ void hyperbolic_sine(VectorCode& c) {
   c->vfmadd231ps(a, power, p);
   c.set(p, 1);
   c->vfmadd231ps(p, a, c.f32(4));
-  c->vdivps(p, a, p);  // which may be infinite
+  c->vdivps(p, a, p);  // a may be infinite
   c->vaddps(a, a, p);
   c->vaddps(a, a, a);
   c.join_sign(a, a, x);

@@ -1,11 +1,11 @@
-// Quotients and remainders of integers, of which vector units have none, by quotients of floats.
+// Quotients and remainders of integers by quotients of floats, because vector units have no integer division.
 //
-// The rounded quotient of integers a and b lies on the same side of every whole number as a / b itself while |a| is no
-// more than the mantissa holds: a / b that is no whole number differs from one by 1 / |b| at least, and rounding moves
-// it by less than |a / b| 2^-p. So 32-bit integers divide exactly in f64, and what fits 24 bits in f32. 64-bit integers
-// take two such quotients, the second of what the first leaves, and a step of one.
+// As long as |a| fits the mantissa of p bits, the rounded quotient a / b is on the same side of each integer as the
+// exact one: an exact quotient that is not an integer differs from any integer by at least 1 / |b|, and rounding moves
+// it by less than |a / b| 2^-p. So f64 divides 32-bit integers exactly, and f32 those of 24 bits. 64-bit integers take
+// two such quotients, the second of the remainder of the first, and a correction by one.
 //
-// A divisor of 0 gives 0, quotients wrap.
+// A divisor of 0 gives 0; quotients wrap around.
 #include "x86/emitters/convert.hpp"
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/float_bits.hpp"
@@ -17,13 +17,13 @@ namespace {
 
 using namespace codegen;
 
-enum class Part : uint8_t { quotient, remainder, modulus };  // modulus: with the sign of the divisor
+enum class Part : uint8_t { quotient, remainder, modulus };  // modulus: the remainder with the sign of the divisor
 
 bool is_signed(const VectorCode& c) { return c.element().is_signed_int(); }
 
-// ---- What is done to a result, in lanes of either width ----
+// ---- Corrections of results, in lanes of either width ----
 
-// out = all bits of each lane as its highest. Registers differ.
+// out = the sign bit, copied to all bits of each lane. Registers differ.
 void smear_sign(VectorCode& c, const Vec& out, const Vec& x) {
   if (!c.wide()) return c->vpsrad(out, x, 31);
   if (c.avx512()) return c->vpsraq(out, x, 63);
@@ -37,7 +37,7 @@ void subtract_integers(VectorCode& c, const Vec& out, const Vec& a, const Vec& b
   c.wide() ? c->vpsubq(out, a, b) : c->vpsubd(out, a, b);
 }
 
-// out = all bits where r is not 0 and has another sign than x, else none: r | -r has a sign bit but for 0.
+// out = all ones where r is not 0 and its sign differs from that of x, else 0; r | -r is negative unless r is 0.
 void differs_in_sign(VectorCode& c, const Vec& out, const Vec& r, const Vec& x) {
   const VectorCode::Scope scope(c);
   const Vec t = c.temp();
@@ -49,7 +49,7 @@ void differs_in_sign(VectorCode& c, const Vec& out, const Vec& r, const Vec& x) 
   smear_sign(c, out, t);
 }
 
-// r = the modulus of a remainder r: the divisor is added where r has the other sign.
+// Turns the remainder r into the modulus: adds the divisor where its sign differs.
 void add_divisor(VectorCode& c, const Vec& r) {
   const VectorCode::Scope scope(c);
   const Vec other = c.temp();
@@ -58,7 +58,7 @@ void add_divisor(VectorCode& c, const Vec& r) {
   add_integers(c, r, r, other);
 }
 
-// out = r where the divisor is not 0, else 0.
+// r = 0 where the divisor is 0.
 void zero_by_zero(VectorCode& c, const Vec& r) {
   const VectorCode::Scope scope(c);
   const Vec b = c.in(1);
@@ -75,7 +75,7 @@ void zero_by_zero(VectorCode& c, const Vec& r) {
 
 // ---- 32 bits, in f32 ----
 
-// r = quotients, or remainders, of operands that fit 24 bits.
+// r = quotients or remainders of operands that fit 24 bits.
 template <Part kPart>
 void divide_narrow(VectorCode& c, const Vec& r) {
   const VectorCode::Scope scope(c);
@@ -92,7 +92,7 @@ void divide_narrow(VectorCode& c, const Vec& r) {
 
 // ---- 32 bits, in f64 ----
 
-// out = x in f64; x is half as wide.
+// out = x in f64; x has half the width.
 void to_f64(VectorCode& c, const Vec& out, const Vec& x) {
   if (is_signed(c)) return c->vcvtdq2pd(out, x);
   if (c.avx512()) return c->vcvtudq2pd(out, x);
@@ -101,17 +101,17 @@ void to_f64(VectorCode& c, const Vec& out, const Vec& x) {
   c->vsubpd(out, out, c.f64(kTwo52));
 }
 
-// out = t / b, towards 0; out is half as wide. Destroys t.
+// out = t / b, truncated; out has half the width. Destroys t.
 void quotient_of_f64(VectorCode& c, const Vec& out, const Vec& t, const Vec& b) {
   c->vdivpd(t, t, b);
   if (is_signed(c)) return c->vcvttpd2dq(out, t);
   if (c.avx512()) return c->vcvttpd2udq(out, t);
   c->vroundpd(t, t, static_cast<uint8_t>(Rounding::to_zero));
-  c->vaddpd(t, t, c.f64(kTwo52));  // the quotient in the low half
+  c->vaddpd(t, t, c.f64(kTwo52));  // moves the quotient to the low half
   take_low_halves(c, out, t);
 }
 
-// q = quotients. One vector of f64 holds all lanes, or half of them.
+// q = quotients. A vector of f64 holds all lanes, or half of them.
 void quotients(VectorCode& c, const Vec& q) {
   const VectorCode::Scope scope(c);
   const int bits = vector_bits(c.avx512() ? Isa::avx512 : Isa::avx2), half = bits / 2;
@@ -154,7 +154,7 @@ void divide(VectorCode& c) {
 
 // ---- 64 bits ----
 
-// out = t / u, towards 0, modulo 2^64; `whole` of either sign, or not. Destroys t.
+// out = t / u, truncated, modulo 2^64; `whole`: it may be negative. Destroys t.
 void wide_quotient(VectorCode& c, const Vec& out, const Vec& t, const Vec& u, bool whole) {
   c->vdivpd(t, t, u);
   if (c.avx512()) return whole ? c->vcvttpd2qq(out, t) : c->vcvttpd2uqq(out, t);
@@ -162,9 +162,9 @@ void wide_quotient(VectorCode& c, const Vec& out, const Vec& t, const Vec& u, bo
   whole_to_64(c, out, t);
 }
 
-// q, r: a = q b + r, right but for one step. The second quotient is never too small, since rounding keeps order; so r
-// has the sign of a, and is less than b, or it lacks that by b once. What the second quotient is of fits 63 bits and a
-// sign, but for unsigned divisors from 2^63 on.
+// q, r: a = q b + r, possibly off by one. Rounding is monotonic, so the second quotient is never too small: either r
+// has the sign of a and is less than b, or it is too small by b once. The operand of the second quotient fits 63 bits
+// and a sign, except for unsigned divisors from 2^63 on.
 void divide_twice(VectorCode& c, const Vec& q, const Vec& r) {
   const VectorCode::Scope scope(c);
   const Vec a = c.in(0), b = c.in(1), t = c.temp(), u = c.temp();
@@ -180,7 +180,7 @@ void divide_twice(VectorCode& c, const Vec& q, const Vec& r) {
   c->vpsubq(r, r, u);
 }
 
-// Of signed operands: where r has not the sign of a, the quotient is one nearer to 0.
+// For signed operands: where r does not have the sign of a, the quotient moves by one towards 0.
 void step_signed(VectorCode& c, const Vec& q, const Vec& r) {
   const VectorCode::Scope scope(c);
   const Vec a = c.in(0), b = c.in(1), wrong = c.temp(), unlike = c.temp(), t = c.temp();
@@ -197,8 +197,8 @@ void step_signed(VectorCode& c, const Vec& q, const Vec& r) {
   c->vpsubq(q, q, t);
 }
 
-// Of unsigned ones: where r is below 0, too. Of divisors from 2^63 on the quotient is 1 where a - b has no sign but a
-// has, else 0.
+// For unsigned operands: likewise where r is negative. For divisors from 2^63 on, the quotient is 1 where a >= b (the
+// sign bit of a is set and that of a - b is clear), else 0.
 void step_unsigned(VectorCode& c, const Vec& q, const Vec& r) {
   const VectorCode::Scope scope(c);
   const Vec a = c.in(0), b = c.in(1), all = c.temp(), t = c.temp();

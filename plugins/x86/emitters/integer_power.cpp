@@ -1,4 +1,4 @@
-// Powers of integers, by squaring, modulo 2^32 or 2^64.
+// Powers of integers by repeated squaring, modulo 2^32 or 2^64.
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
 #include "x86/emitters/wide.hpp"
@@ -28,8 +28,8 @@ void jump_if_any(VectorCode& c, const Mask& mask, const Vec& x, const Label& to)
   c->jnz(to);
 }
 
-// Of an exponent below 0 the lowest bit alone counts, for 1 and -1; what that gives for others is 0. Of base + 1 no bit
-// but the second is set for these two, and x | -x has its highest bit where x is not 0.
+// For a negative exponent only its lowest bit matters, and only for bases 1 and -1; other bases give 0. For these two
+// bases, base + 1 has no bit set except the second one; x | -x is negative where x is not 0.
 void drop_inverses(VectorCode& c, const Vec& power, const Mask& mask) {
   const VectorCode::Scope scope(c);
   const Vec t = c.temp(), zero = c.temp();

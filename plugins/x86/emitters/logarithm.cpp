@@ -1,4 +1,4 @@
-// Logarithms and what is made of them: x = 2^e (1 + f) with 1 + f in [3/4, 3/2), ln x = e ln 2 + ln(1 + f).
+// Logarithms and functions of them: x = 2^e (1 + f) with 1 + f in [3/4, 3/2), ln x = e ln 2 + ln(1 + f).
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/exponential.hpp"
 #include "x86/emitters/float_bits.hpp"
@@ -13,7 +13,7 @@ using namespace codegen;
 
 constexpr float kLn2 = 0x1.62e43p-1f;
 
-// f becomes e ln 2 + ln(1 + f); minimax, relative error of the polynomial below 2^-26. One scratch vector.
+// f becomes e ln 2 + ln(1 + f); minimax polynomial, relative error below 2^-26. Takes one scratch vector.
 void logarithm_of_parts(VectorCode& c, const Vec& f, const Vec& e) {
   constexpr float kTerms[] = {-0.5f,          0x1.55557cp-2f,  -0x1.00009cp-2f, 0x1.997a94p-3f, -0x1.54defp-3f,
                               0x1.275b46p-3f, -0x1.0d452cp-3f, 0x1.ba3f34p-4f,  -0x1.928ba2p-5f};
@@ -26,7 +26,7 @@ void logarithm_of_parts(VectorCode& c, const Vec& f, const Vec& e) {
   c.move(f, e);
 }
 
-// avx512 takes denormals, zeros and infinities in its stride: the exponent of 0 is -inf, of inf it is inf.
+// avx512 needs no special cases for denormals, zeros and infinities: the exponent of 0 is -inf, that of inf is inf.
 void logarithm_avx512(VectorCode& c) {
   constexpr uint8_t kThreeQuarters = 3, kNaNBelowZero = 2 << 2;
   const Vec x = c.in(0), f = c.temp(), e = c.temp();
@@ -40,7 +40,7 @@ void logarithm_avx512(VectorCode& c) {
   c.move(c.out(), f);
 }
 
-// x = 2^e (1 + f), of a normal x.
+// x = 2^e (1 + f), for normal x.
 void split_avx2(VectorCode& c, const Vec& f, const Vec& e, const Vec& x) {
   c->vpsubd(e, x, c.u32(kThreeQuarters32));
   c->vandps(e, e, c.u32(kExponentMask32));
@@ -50,18 +50,18 @@ void split_avx2(VectorCode& c, const Vec& f, const Vec& e, const Vec& x) {
   c->vsubps(f, f, c.f32(1));
 }
 
-// To `to` where all lanes are normal numbers above 0. t and u are scratch.
+// Jumps to `to` where all lanes are normal numbers above 0. t and u are scratch.
 void jump_if_normal(VectorCode& c, const Vec& t, const Vec& u, const Xbyak::Label& to) {
   constexpr uint32_t kLeastNormal = 0x00800000, kNotFinite = 0x7f800000;
   c->vpsubd(t, c.in(0), c.u32(kLeastNormal));
-  c->vpaddd(u, t, c.u32(kSign32 - (kNotFinite - kLeastNormal)));  // of what is too large, overflows into the sign
+  c->vpaddd(u, t, c.u32(kSign32 - (kNotFinite - kLeastNormal)));  // overflows into the sign if not finite
   c->vorps(t, t, u);
   c->vtestps(t, t);
   c->jz(to, Xbyak::CodeGenerator::T_NEAR);
 }
 
-// f = ln x. Denormals are multiplied by 2^23 first. What is not above 0 and finite is answered apart: x for inf and
-// NaN.
+// f = ln x. Denormals are multiplied by 2^23 first. Lanes that are not positive and finite are selected separately: x
+// for inf and NaN.
 void logarithm_of_any(VectorCode& c, const Vec& f, const Vec& e) {
   constexpr float kLeastNormal = 0x1p-126f;
   const Vec x = c.in(0), t = c.temp();
@@ -100,8 +100,8 @@ void logarithm_avx2(VectorCode& c) {
 
 void logarithm(VectorCode& c) { c.avx512() ? logarithm_avx512(c) : logarithm_avx2(c); }
 
-// a becomes ln(1 + a) for 0 <= a <= 2^60, digits of small a kept: 1 + a gives the exponent, and
-// f = (1 + a) 2^-e - 1 = a 2^-e + (2^-e - 1). Three scratch vectors.
+// a becomes ln(1 + a) for 0 <= a <= 2^60 with full accuracy for small a: 1 + a gives the exponent, and
+// f = (1 + a) 2^-e - 1 = a 2^-e + (2^-e - 1). Takes three scratch vectors.
 void logarithm_of_one_more(VectorCode& c, const Vec& a) {
   const VectorCode::Scope scope(c);
   const Vec e = c.temp(), power = c.temp();
@@ -134,10 +134,10 @@ void softplus(VectorCode& c) {
 
 // ---- Inverse hyperbolic functions ----
 
-constexpr float kBig = 0x1p60f, kShrink = 0x1p-32f;  // beyond kBig 1 + ... does not matter; squares might overflow
+constexpr float kBig = 0x1p60f, kShrink = 0x1p-32f;  // beyond kBig the 1 is negligible, and squares might overflow
 constexpr float kShrunkLn = 32 * kLn2;
 
-// y (of a, or a itself where it is big) becomes ln(1 + y), or ln a where a is big; infinite where a is.
+// y (computed from a; a itself where it is big) becomes ln(1 + y), or ln a where a is big; infinite where a is.
 void logarithm_or_big(VectorCode& c, const Vec& y, const Vec& a, const Mask& mask) {
   const VectorCode::Scope scope(c);
   const Vec t = c.temp();

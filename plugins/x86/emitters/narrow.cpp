@@ -1,4 +1,4 @@
-// To the values of narrower types that memory has, in lanes of wider ones.
+// Rounding and wrapping to narrower types that memory has, in lanes of wider types. Exact; ties to even.
 #include "x86/assembly/bfloat.hpp"
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/rows.hpp"
@@ -23,7 +23,7 @@ void round_f32_to_f16(VectorCode& c) {
   c->vcvtph2ps(c.out(), half);
 }
 
-// Half of the last place is added, less one bit where the last place is even; NaN becomes a quiet one.
+// Adds half of the last place, minus one bit where the last place is even; NaN becomes quiet.
 void round_f32_to_bf16(VectorCode& c) {
   constexpr uint32_t kUpper = 0xffff0000;
   const Vec x = c.in(0), y = c.temp();
@@ -43,8 +43,8 @@ void round_f32_to_bf16(VectorCode& c) {
   c->vandps(c.out(), y, c.u32(kUpper));
 }
 
-// |x| + s - s with s = 2^(e + 52 - fraction bits), e the exponent of x, but not below that of the format's least normal
-// number: the sum rounds at the last place of the format. From `overflow` on infinite.
+// |x| + s - s with s = 2^(e + 52 - fraction bits), where e is the exponent of x, at least that of the format's least
+// normal number: the sum is rounded at the last place of the format. Infinite from `overflow` on.
 void round_f64(VectorCode& c, double least_normal, double shift, double overflow) {
   constexpr uint64_t kExponentMask = 0x7ff0000000000000, kSign = uint64_t{1} << 63;
   const Vec x = c.in(0), magnitude = c.temp(), y = c.temp(), sum = c.temp();
@@ -55,7 +55,7 @@ void round_f64(VectorCode& c, double least_normal, double shift, double overflow
   c->vaddpd(sum, magnitude, y);
   c->vsubpd(y, sum, y);
   const Mask beyond = c.mask_temp();
-  const auto not_less = uint8_t{5};  // true for NaN
+  const auto not_less = uint8_t{5};  // also true for NaN
   if (c.avx512())
     c->vcmppd(c.opmask(beyond), magnitude, c.f64(overflow), not_less);
   else

@@ -10,17 +10,17 @@
 namespace tenon::x86 {
 namespace {
 
-constexpr size_t kNodes = 16;  // of an interval: more than any series that is used has terms
+constexpr size_t kNodes = 16;  // in an interval: more than the number of terms of any series in use
 constexpr double kWithin = 0x1.cp-25;
-constexpr double kFarthest = 0x1p60;  // of ends, and their reciprocals
+constexpr double kFarthest = 0x1p60;  // bound of ends and of their reciprocals
 constexpr size_t kMostPowers512 = 7, kMostPowers256 = 8;
 
 using Series = std::array<double, kNodes>;
 
-// From where on outer is within kWithin of 1.
+// From here on `outer` is within kWithin of 1.
 double end_of(OddFunction::Outer outer) { return outer == OddFunction::Outer::erf ? 3.851 : 8.732; }
 
-// The x of which `inner` makes `value`; 0: none within bounds.
+// The x for which `inner` has the value `value`; 0: none within the bounds.
 double inverse(const OddFunction& function, double value) {
   double low = 1 / kFarthest, high = kFarthest;
   if (!(function.inner_of(low) < value && value < function.inner_of(high))) return 0;
@@ -31,7 +31,7 @@ double inverse(const OddFunction& function, double value) {
   return high;
 }
 
-// [k][node]: of Chebyshev's polynomial k at the zeros of that of kNodes.
+// [k][node]: Chebyshev polynomial k at the zeros of polynomial kNodes.
 using Cosines = std::array<std::array<double, kNodes>, kNodes>;
 Cosines cosines() {
   Cosines made{};
@@ -42,7 +42,7 @@ Cosines cosines() {
   return made;
 }
 
-// Chebyshev's series of f over the interval of `center`, in t from -1 to 1.
+// The Chebyshev series of f over the interval around `center`, in t from -1 to 1.
 Series series_of(const OddFunction& function, double center, double half) {
   static const Cosines at = cosines();
   Series values{}, terms{};
@@ -66,7 +66,7 @@ size_t powers_for(const Series& series, double within) {
   return powers;
 }
 
-// The first `powers` terms in powers of t / 2: distances are half of what t is.
+// The first `powers` terms as a polynomial in t / 2, because distances are half of t.
 std::vector<double> powers_of(const Series& series, size_t powers) {
   std::vector<double> sum(powers), before(powers), last(powers);
   for (size_t k = 0; k < powers; ++k) {
@@ -84,7 +84,7 @@ std::vector<double> powers_of(const Series& series, size_t powers) {
   return sum;
 }
 
-// Of `terms` in powers of x: those of scale x + shift.
+// Substitutes scale x + shift for x in a polynomial with coefficients `terms`.
 std::vector<double> moved(std::span<const double> terms, double scale, double shift) {
   std::vector<double> made(terms.size());
   for (size_t next = terms.size(); next-- > 0;) {
@@ -94,12 +94,12 @@ std::vector<double> moved(std::span<const double> terms, double scale, double sh
   return made;
 }
 
-// Of intervals around multiples of `step`, in as many powers as that takes, up to one that begins behind `end`, where f
-// is level; of the first one the half above 0, where its series is.
+// Intervals around multiples of `step`, with as many powers as needed, up to one that begins after `end`, where f is
+// constant. The first one covers only its half above 0, as does its series.
 struct Pieces {
   double step = 0;
   size_t powers = 1;
-  std::vector<Series> series;  // of all but the last one
+  std::vector<Series> series;  // of all intervals but the last
 };
 
 Pieces pieces_of(const OddFunction& function, double step, double end) {
@@ -113,10 +113,10 @@ Pieces pieces_of(const OddFunction& function, double step, double end) {
   return made;
 }
 
-// What to add to 1 less a polynomial of f, whose rest is `rest`, so that it is nowhere below 0 where 1 - f is at least
-// `least`.
+// The amount to add to 1 minus a polynomial of f, whose error is `rest`, so that it is nowhere negative, given that
+// 1 - f is at least `least`.
 double raise_of(std::span<const double> terms, double rest, double least) {
-  double sum = 0;  // of the terms at the end of the interval
+  double sum = 0;  // of the magnitudes of the terms at the end of the interval
   for (size_t i = terms.size(); i-- > 0;) sum = sum / 2 + std::abs(i == 0 ? 1 - terms[0] : terms[i]);
   const double rounded = std::ldexp(sum, -22);
   return std::max(rest + rounded - least, 0.0);
@@ -133,7 +133,7 @@ std::span<const float> floats_of(const Attributes& attributes, std::string_view 
 double OddFunction::inner_of(double x) const {
   double sum = 0;
   for (size_t i = inner.size(); i-- > 0;) {
-    if (sum != 0) sum *= x * x;  // 0 times infinity is none of its values
+    if (sum != 0) sum *= x * x;  // avoids 0 times infinity
     sum += static_cast<double>(inner[i]);
   }
   return sum * x;
@@ -149,7 +149,7 @@ std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t m
   if (end == 0) return std::nullopt;
   OddTable table;
   table.intervals = isa == Isa::avx512 ? 16 : 8;
-  const double last = static_cast<double>(table.intervals) - 1.5;  // of the last interval the begin
+  const double last = static_cast<double>(table.intervals) - 1.5;  // begin of the last interval
   float per_x = static_cast<float>(last / end);
   if (per_x > last / end) per_x = std::nextafter(per_x, 0.0f);
   const double power_of_two = std::exp2(std::ceil(std::log2(end / last)));
@@ -164,7 +164,7 @@ std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t m
     table.per_x = per_x;
   }
   if (pieces.powers > most) return std::nullopt;
-  const size_t level = pieces.series.size();  // the interval
+  const size_t level = pieces.series.size();  // the interval where f is constant
   table.end = static_cast<float>(static_cast<double>(level) * pieces.step);
 
   const auto scale = static_cast<double>(function.scale);
@@ -174,7 +174,7 @@ std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t m
     std::vector<double> terms = powers_of(pieces.series[k], pieces.powers);
     if (k == 0) {
       terms = moved(terms, 2, -0.5);
-      terms[0] = 0;  // f(0), with nothing of what was rounded
+      terms[0] = 0;  // f(0), without rounding errors
     }
     const double least = 1 - unit((static_cast<double>(k) + 0.5) * pieces.step);
     const double raised = raise_of(terms, rest_of(pieces.series[k], pieces.powers), least);
@@ -190,7 +190,7 @@ std::optional<OddTable> odd_table(const OddFunction& function, Isa isa, size_t m
 }
 
 std::optional<OddTable> odd_table(const OddFunction& function, Isa isa) {
-  // A kernel has the same function in several loops, and is made in several forms.
+  // A kernel has the same function in several loops, and is generated in several forms.
   thread_local std::optional<std::pair<std::pair<OddFunction, Isa>, std::optional<OddTable>>> last;
   if (!last || last->first != std::pair(function, isa))
     last.emplace(std::pair(function, isa),

@@ -22,12 +22,12 @@ void find_grown(VectorCode& c, const Vec& index, const Vec& distance, const Vec&
   c->vsubps(distance, x, distance);
 }
 
-// `constant`, of which index is the sum with a multiple of 1 or of the step, becomes that, with the sign of x.
+// `constant`, whose sum with a multiple of 1 or of the step is `index`, becomes that multiple, with the sign of x.
 void find_center(VectorCode& c, const Vec& constant, const Vec& index, const PiecesView& pieces) {
   pieces.below_zero ? c->vsubps(constant, constant, index) : c->vsubps(constant, index, constant);
 }
 
-// |x| + constant, of which a last place is `step`, a power of two, has the index in its low bits.
+// |x| + constant has the index in its low bits; the last place of the constant is `step`, a power of two.
 void find_by_sum(VectorCode& c, const Vec& index, const Vec& distance, const Vec& x, const PiecesView& pieces) {
   const VectorCode::Scope scope(c);
   const Vec constant = c.temp();

@@ -1,6 +1,6 @@
 // Coefficients of piecewise polynomials (piecewise.hpp): minimax in relative error, by Sollya's fpminimax on each
-// interval; those of kNormalRatio8 and kNormalProduct32 by interpolation (tools/emitters/normal_ratio.py). Columns
-// stand by index.
+// interval; those of kNormalRatio8 and kNormalProduct32 by interpolation (tools/emitters/normal_ratio.py). Columns are
+// intervals, by index.
 #pragma once
 #include "x86/emitters/piecewise.hpp"
 

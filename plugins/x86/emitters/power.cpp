@@ -1,4 +1,4 @@
-// a^b = 2^(b log2 a) of f32. The logarithm is taken in f64, whose digits the product with b uses up.
+// a^b = 2^(b log2 a) of f32. The logarithm is computed in f64, because the product with b multiplies its error.
 #include <vector>
 
 #include "x86/emitters/emitters.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace codegen;
 
-// m = a 2^-e - 1 with a 2^-e in [3/4, 3/2), of normal a above 0.
+// m = a 2^-e - 1 with a 2^-e in [3/4, 3/2), for normal a above 0.
 void split_normal(VectorCode& c, const Vec& e, const Vec& m, const Vec& a) {
   c->vpsubd(e, a, c.u32(kThreeQuarters32));
   c->vandps(e, e, c.u32(kExponentMask32));
@@ -21,7 +21,7 @@ void split_normal(VectorCode& c, const Vec& e, const Vec& m, const Vec& a) {
   c->vcvtdq2ps(e, e);
 }
 
-// The same for 0 < a < inf: denormals are multiplied by 2^23 first. One mask, on avx2 one vector more.
+// The same for 0 < a < inf: denormals are multiplied by 2^23 first. Takes one mask, on avx2 also one vector.
 void split(VectorCode& c, const Vec& e, const Vec& m, const Vec& a, const Mask& mask) {
   c->vmulps(m, a, c.f32(0x1p23f));
   c.set(e, 0x1p-126f);
@@ -35,7 +35,7 @@ void split(VectorCode& c, const Vec& e, const Vec& m, const Vec& a, const Mask& 
   c->vaddps(e, e, less);
 }
 
-// Part `part` of the lanes of x, as f64: all of them where a vector of f64 holds them (parts 1), else half.
+// Part `part` of the lanes of x as f64: all of them where a vector of f64 holds them (1 part), else half.
 void part_to_f64(VectorCode& c, const Vec& out, const Vec& x, int part) {
   if (part == 0) return c->vcvtps2pd(out, VectorCode::at(x, out.getBit() / 2));
   const Vec upper = VectorCode::at(out, out.getBit() / 2);
@@ -46,13 +46,13 @@ void part_to_f64(VectorCode& c, const Vec& out, const Vec& x, int part) {
   c->vcvtps2pd(out, upper);
 }
 
-// The powers of two that parts of 2^z have: results are 0 from the least on, infinite from the greatest. By the least
-// one of two factors is 0 (avx2), so that nothing is rounded to 0, which takes the machine long.
+// Bounds of the exponent z of 2^z: results are 0 from the least one down, infinite from the greatest one up. At the
+// least one, one of two factors is 0 (avx2), so that nothing underflows, which would be slow.
 constexpr double kLeastPower = -253, kMostPower = 200;
 
-// n, f = z rounded and z - n for z = b (e + log2(1 + m)) in f64, bounded, to `e` and `m`; NaN of e comes through.
-// `multiply` makes the product with b of part `part`. The polynomial is log2(1 + m) / m with relative error 2e-11, by
-// Sollya's fpminimax. Both halves of a vector of f32 go in turn: each waits for itself.
+// For z = b (e + log2(1 + m)) in f64, bounded: e becomes n = z rounded, m becomes z - n; NaN of e is propagated.
+// `multiply` makes the product with b for part `part`. The polynomial is log2(1 + m) / m with relative error 2e-11, by
+// Sollya's fpminimax. The two halves of a vector of f32 are interleaved, because each is a dependency chain.
 template <class Multiply>
 void exponent_of_power(VectorCode& c, const Vec& e, const Vec& m, Multiply multiply) {
   constexpr double kTerms[] = {0x1.71547652cd5dp0,   -0x1.71547657000dap-1, 0x1.ec709ce67d99ep-2, -0x1.71546dd50f287p-2,
@@ -105,7 +105,7 @@ void exponent_of_power(VectorCode& c, const Vec& e, const Vec& m, Multiply multi
   }
 }
 
-// out = 2^n 2^f of n in [-253, 200], f in [-1/2, 1/2]; n is destroyed.
+// out = 2^n 2^f for n in [-253, 200], f in [-1/2, 1/2]; destroys n.
 void raise_two(VectorCode& c, const Vec& out, const Vec& n, const Vec& f) {
   constexpr float kTerms[] = {1,
                               0x1.62e43p-1f,
@@ -121,17 +121,17 @@ void raise_two(VectorCode& c, const Vec& out, const Vec& n, const Vec& f) {
   scale(c, out, sum, power_of_two(c, n));
 }
 
-// r = |a|^b becomes a^b: signs, zeros, infinities and NaN, as std::pow. t and u are scratch.
+// r = |a|^b becomes a^b: handles signs, zeros, infinities and NaN like std::pow. t and u are scratch.
 void finish_power(VectorCode& c, const Vec& r, const Vec& magnitude, const Mask& mask, const Vec& t, const Vec& u) {
   const Vec a = c.in(0), b = c.in(1);
-  // Negative numbers have powers of integers only.
+  // Negative a: NaN unless b is an integer.
   c.round(t, b, Rounding::nearest_even);
   c.move(u, r);
   c.compare(mask, Compare::not_equal, t, b);
   c.set_u32(t, kNaN32);
   c.select(u, mask, t, u);
   c.replace(r, mask, Compare::less, a, c.f32(0), u);
-  // 0 and infinity: t = 0 or infinity by the sign of b, or of -b.
+  // a is 0 or infinite: t = 0 or infinity by the sign of b, or of -b.
   c.set_u32(u, kInfinity32);
   c->vpsrad(t, b, 31);
   c->vandnps(t, t, u);
@@ -139,7 +139,7 @@ void finish_power(VectorCode& c, const Vec& r, const Vec& magnitude, const Mask&
   c->vxorps(t, t, u);
   c.set(u, 0);
   c.replace(r, mask, Compare::equal, magnitude, u, t);
-  // Odd powers have the sign of a: b is whole (others are NaN or of a magnitude that has no sign), b / 2 is not.
+  // Odd powers have the sign of a: b is an integer (otherwise NaN, or of a magnitude without sign), b / 2 is not.
   c->vmulps(t, b, c.f32(0.5f));
   c.round(u, t, Rounding::nearest_even);
   c.compare(mask, Compare::not_equal, t, u);
@@ -151,7 +151,7 @@ void finish_power(VectorCode& c, const Vec& r, const Vec& magnitude, const Mask&
   c->vorps(r, r, t);
   c.set_u32(t, kNaN32);
   c.replace(r, mask, Compare::unordered, a, b, t);
-  // 1: of 1, of b = 0, and of -1 with infinite b.
+  // The result is 1 for a = 1, for b = 0, and for a = -1 with infinite b.
   c.set(t, 1);
   c.move(u, r);
   c.replace(u, mask, Compare::equal, magnitude, t, t);
@@ -161,8 +161,8 @@ void finish_power(VectorCode& c, const Vec& r, const Vec& magnitude, const Mask&
   c.replace(r, mask, Compare::equal, b, c.f32(0), t);
 }
 
-// To `to` where 0 < a < inf and b is finite in all lanes: |a|^b is the power then, 1 included, and what is left to do
-// is a third of all. t and u are scratch.
+// Jumps to `to` where 0 < a < inf and b is finite in all lanes. Then the power is |a|^b, also where it is 1, and what
+// remains is a third of the work. t and u are scratch.
 void jump_if_plain(VectorCode& c, const Mask& mask, const Vec& t, const Vec& u, const Xbyak::Label& to) {
   const Vec a = c.in(0), b = c.in(1);
   if (c.avx512()) {
@@ -217,14 +217,14 @@ void power(VectorCode& c) {
 
 bool has(VectorCode& c, std::string_view flag) { return c.emission().attributes.find(flag) != nullptr; }
 
-// The exponent of what has no logarithm: -infinity of 0, infinity of both infinities, NaN of other numbers below 0.
+// The exponent where there is no finite logarithm: -inf for 0, inf for both infinities, NaN for other negative numbers.
 void exponents_at_ends(VectorCode& c, const Vec& e, const Vec& a, const Mask& mask) {
   if (c.avx512()) {
-    // Of vfixupimmps, from the highest class on: positive, negative, +inf, -inf, 1, 0, NaN, NaN that signals.
+    // Of vfixupimmps, from the highest class on: positive, negative, +inf, -inf, 1, 0, quiet NaN, signalling NaN.
     constexpr uint32_t kAnswers = 0x03550422;
     return c->vfixupimmps(e, a, c.u32(kAnswers), 0);
   }
-  constexpr uint8_t kNotLess = 0x15;  // true of NaN
+  constexpr uint8_t kNotLess = 0x15;  // also true for NaN
   const VectorCode::Scope scope(c);
   const Vec t = c.temp();
   c.set_u32(t, kInfinity32);
@@ -242,8 +242,8 @@ void exponents_at_ends(VectorCode& c, const Vec& e, const Vec& a, const Mask& ma
   c.select(e, mask, t, e);
 }
 
-// a^b for a finite b that is not 0, and whole only where a has no sign (body/numbers.hpp): infinities and zeros come
-// out right by the logarithm's.
+// a^b for a finite b that is not 0, and integral only where a is not negative (body/numbers.hpp): infinities and zeros
+// follow from the logarithm's.
 void power_by_constant(VectorCode& c) {
   const auto exponent = static_cast<uint32_t>(*c.emission().attributes.find("exponent")->get_if<int64_t>());
   const Vec a = c.in(0), m = c.temp(), e = c.temp();

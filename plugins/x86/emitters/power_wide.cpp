@@ -1,5 +1,5 @@
-// a^b = 2^(b log2 a) of f64. The logarithm is a sum of two numbers, as is its product with b: what comes out is off by
-// less than half a unit before it is rounded, so that powers that are numbers of f64 are exact.
+// a^b = 2^(b log2 a) of f64. The logarithm is a sum of two numbers, as is its product with b: the error before rounding
+// is less than half a unit in the last place, so powers that are exactly f64 numbers are exact.
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace codegen;
 
-// A constant as a sum.
+// A constant as an unevaluated sum.
 struct Sum {
   double high, low;
 };
@@ -18,7 +18,7 @@ constexpr Sum kTwoThirds{0x1.5555555555555p-1, 0x1.5555555555555p-55};
 constexpr Sum kLog2ESum{0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56};
 constexpr Sum kLn2Sum{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 
-// high + low = x y for x, y as they are.
+// high + low = x y exactly, for floats x and y.
 void product(VectorCode& c, const Vec& high, const Vec& low, const Vec& x, const Vec& y) {
   c->vmulpd(high, x, y);
   c.move(low, x);
@@ -37,7 +37,7 @@ void add(VectorCode& c, const Vec& sum, const Vec& rest, const Vec& x, const Vec
   c->vsubpd(rest, y, rest);
 }
 
-// Nine scratch vectors, in the order in which a power takes them.
+// Nine scratch vectors, in the order in which a power allocates them.
 struct Registers {
   Vec magnitude, f, e, a, b, u, s, t, v;
   explicit Registers(VectorCode& c)
@@ -57,7 +57,7 @@ void logarithm(VectorCode& c, const Registers& r) {
   constexpr double kTerms[] = {0x1.9999999999977p-2, 0x1.2492492497653p-2, 0x1.c71c71be2325fp-3, 0x1.745d1b41adfd0p-3,
                                0x1.3b12af4008fd6p-3, 0x1.1137d6a200b86p-3, 0x1.db0d5d2e55cfap-4, 0x1.00d2f5ac52693p-3};
   const auto& [magnitude, f, e, a, b, u, s, t, v] = r;
-  // s, and in f what it lacks.
+  // s, and its rounding error in f.
   c->vaddpd(a, f, c.f64(2));
   c->vsubpd(t, a, c.f64(2));
   c->vsubpd(b, f, t);
@@ -71,7 +71,7 @@ void logarithm(VectorCode& c, const Registers& r) {
   product(c, a, u, s, s);
   c->vaddpd(b, f, f);
   c->vfmadd231pd(u, s, b);
-  // t + v = its product with 2/3, and the other terms.
+  // t + v = the product with 2/3, plus the other terms.
   wide_polynomial(c, b, a, kTerms);
   c->vmulpd(b, b, a);
   c->vmulpd(b, b, a);
@@ -90,7 +90,7 @@ void logarithm(VectorCode& c, const Registers& r) {
   c->vaddpd(v, v, f);
 }
 
-// t + u = b log2 |a|, where t is between -1100 and 1100, and u 0 at these.
+// t + u = b log2 |a|, with t clamped to [-1100, 1100], and u = 0 at the limits.
 void exponent(VectorCode& c, const Registers& r, const Mask& mask) {
   constexpr double kGreatest = 0x1p65, kLimit = 1100;
   const auto& [magnitude, f, e, a, b, u, s, t, v] = r;
@@ -98,7 +98,7 @@ void exponent(VectorCode& c, const Registers& r, const Mask& mask) {
   c->vfmadd231pd(u, v, c.f64(kLog2ESum.high));
   add(c, a, v, e, t);
   c->vaddpd(v, v, u);
-  // Of a greater b every power but those of 1 is 0 or infinite.
+  // For greater b every power except those of 1 is 0 or infinite.
   c.set_u64(e, std::bit_cast<uint64_t>(-kGreatest));
   c->vmaxpd(e, e, c.in(1));
   c.set_u64(t, std::bit_cast<uint64_t>(kGreatest));
@@ -114,7 +114,7 @@ void exponent(VectorCode& c, const Registers& r, const Mask& mask) {
   c->vminpd(t, v, t);
 }
 
-// s = 2^(t + u): with n = t rounded, t - n + u is 0 or has its greater part in t - n.
+// s = 2^(t + u): with n = t rounded, t - n + u is 0 or dominated by t - n.
 void raise(VectorCode& c, const Registers& r) {
   const auto& [magnitude, f, e, a, b, u, s, t, v] = r;
   c.round(e, t, Rounding::nearest_even);
@@ -125,7 +125,7 @@ void raise(VectorCode& c, const Registers& r) {
   wide_polynomial(c, s, t, wide_exponential_terms());
   c->vmulpd(f, t, t);
   c->vfmadd213pd(s, f, u);
-  // 1 + t, and what is lost by that.
+  // 1 + t, and its rounding error.
   c.set_u64(v, std::bit_cast<uint64_t>(1.0));
   add(c, f, a, v, t);
   c->vaddpd(s, s, a);
@@ -133,13 +133,13 @@ void raise(VectorCode& c, const Registers& r) {
   wide_scale(c, s, s, e, b);
 }
 
-// s = |a|^b becomes a^b: signs, zeros, infinities and NaN, as std::pow.
+// s = |a|^b becomes a^b: handles signs, zeros, infinities and NaN like std::pow.
 void finish(VectorCode& c, const Registers& r, const Mask& mask) {
   const Vec a = c.in(0), b = c.in(1);
   const auto& [magnitude, zero, infinity, of_zero, of_infinity, half, s, whole, t] = r;
   c.set_u64(zero, 0);
   c.set_u64(infinity, kInfinity64);
-  // Negative numbers have powers of whole numbers only.
+  // Negative a: NaN unless b is an integer.
   c.round(whole, b, Rounding::nearest_even);
   c.move(half, s);
   c.set_u64(t, kNaN64);
@@ -150,7 +150,7 @@ void finish(VectorCode& c, const Registers& r, const Mask& mask) {
   c.select(of_infinity, mask, zero, infinity);
   c.replace(s, mask, Compare::equal, magnitude, zero, of_zero);
   c.replace(s, mask, Compare::equal, magnitude, infinity, of_infinity);
-  // Odd powers have the sign of a: b is whole, b / 2 is not.
+  // Odd powers have the sign of a: b is an integer, b / 2 is not.
   c->vmulpd(half, b, c.f64(0.5));
   c.round(of_zero, half, Rounding::nearest_even);
   c->vandpd(t, a, c.u64(kSign64));

@@ -12,7 +12,7 @@ Result<void> emit_one(const std::function<void(VectorCode&)>& algorithm, X86Cont
   return code.finish();
 }
 
-// Results of one are written while operands of another are read.
+// Has early_result, because results of one vector are written while operands of another are still read.
 codegen::JitterRow row_in_turn(codegen::JitterRow row, int vectors) {
   row.op = in_turn(row.op, static_cast<size_t>(vectors));
   row.scratch = {.vectors = vectors * row.scratch.vectors, .masks = vectors * row.scratch.masks};

@@ -1,4 +1,4 @@
-// Rows of the jitter table in pairs, one for each instruction set, made from one algorithm.
+// Pairs of rows of the jitter table, one for each instruction set, made from one algorithm.
 #pragma once
 #include <functional>
 #include <span>
@@ -14,11 +14,11 @@ inline constexpr codegen::LaneTypes kInt32{kI32, kU32}, kInt64{kI64, kU64}, kF64
 
 using Algorithm = void (*)(VectorCode&);
 
-// Of several results: the algorithm's instructions for each, with its share of operands and scratch registers, in turn.
+// For several results: interleaves the algorithm's code for each one, with its share of operands and scratch registers.
 Result<void> emit_algorithm(const std::function<void(VectorCode&)>& algorithm, codegen::EmitContext& context,
                             const codegen::Emission& emission);
 
-// Constants come into the pool as code asks for them: it lies behind the code, which finds them by a label.
+// Constants are added to the pool when code requests them; the pool follows the code, which refers to it by a label.
 template <Algorithm kAlgorithm>
 class AlgorithmEmitter final : public codegen::Emitter {
  public:
@@ -27,16 +27,16 @@ class AlgorithmEmitter final : public codegen::Emitter {
   }
 };
 
-// What an algorithm needs and costs on one instruction set.
+// Registers and cycles of an algorithm on one instruction set.
 struct Cost {
   int vectors = 0, masks = 0;  // scratch registers
-  double cycles = 1;           // of one vector in a stream of them, in L1
-  // How many vectors' instructions are fastest in turn (docs/performance/functions.md): 1, 2 or 4. For 2 there is a row
-  // of two vectors as well, for 4 both one of two and one of four. The code then consists of vector instructions alone.
+  double cycles = 1;           // per vector in a stream of vectors, in L1
+  // For how many vectors interleaved code is fastest (docs/performance/functions.md): 1, 2 or 4. For 2 there is also a
+  // row of two vectors, for 4 both one of two and one of four. The code must then consist of vector instructions alone.
   int in_turn = 1;
 };
 
-// The operator of the row of so many vectors: their operands, one vector's behind the other's, and as many results.
+// The operator of the row for several vectors: the operands of one vector after those of another, and as many results.
 Name in_turn(Name op, size_t vectors);
 
 struct RowPair {

@@ -1,4 +1,5 @@
-// Sine, cosine, tangent and their inverses. Polynomials: minimax, by Sollya's fpminimax.
+// Sine, cosine, tangent and their inverses. Polynomials: minimax, by Sollya's fpminimax. Arguments are reduced by three
+// floats of pi / 2 up to kNear, beyond that exactly (Payne and Hanek).
 #include <array>
 
 #include "x86/emitters/emitters.hpp"
@@ -13,9 +14,9 @@ using namespace Xbyak::util;
 
 constexpr int kSlot = 64;  // bytes of a vector on the stack
 constexpr float kHalfPi = 0x1.921fb6p0f;
-// pi / 2 as a sum; all above 0, so that -0 stays what it is.
+// pi / 2 as a sum; all parts are positive, so that -0 is kept.
 constexpr float kHalfPiParts[] = {0x1.921fb4p0f, 0x1.4442dp-24f, 0x1.846988p-48f};
-// Up to here n pi / 2 as a sum of three floats serves.
+// Up to here the product n pi / 2 as a sum of three floats is accurate enough.
 constexpr float kNear = 100000;
 
 // 2 / pi after 32 zero bits, upper bits first in memory.
@@ -27,12 +28,12 @@ constexpr auto kTwoOverPiBytes = [] {
   return swapped;
 }();
 
-// One lane beyond kNear: rax has the bits of x, r8 the lane, rsi the table; [rsp] the quadrants, [rsp + kSlot] the
-// rests. x = m 2^e with m of 24 bits; of 2 / pi only the bits that x makes worth less than 4 matter, 128 of them. Their
-// product has the quadrant in its upper 2 bits, and the rest behind them (Payne and Hanek, "Radian reduction for
-// trigonometric functions", 1983).
+// Reduces one lane beyond kNear. rax: the bits of x, r8: the lane, rsi: the table; [rsp]: the quadrants, [rsp + kSlot]:
+// the remainders. x = m 2^e with m of 24 bits. Only bits of 2 / pi whose product with x is worth less than 4 matter,
+// 128 of them. The product has the quadrant in its upper 2 bits, followed by the remainder (Payne and Hanek, "Radian
+// reduction for trigonometric functions", 1983).
 void reduce_far_lane(VectorCode& c, const Vec& number) {
-  constexpr int kSkipped = 127 + 23 + 2 - 32;  // bits in front of the window, less the exponent field
+  constexpr int kSkipped = 127 + 23 + 2 - 32;  // bits before the window, minus the exponent field
   Xbyak::Label positive;
   c->mov(edx, eax);
   c->and_(edx, 0x7fffff);
@@ -68,7 +69,7 @@ void reduce_far_lane(VectorCode& c, const Vec& number) {
   c->mov(dword[rsp + r8 * 4], r10d);
 }
 
-// The lanes of x beyond kNear anew, one by one.
+// Recomputes the lanes of x beyond kNear one by one.
 void reduce_far_lanes(VectorCode& c, const Vec& quadrant, const Vec& rest, const Vec& x, const Vec& scratch) {
   const std::array saved{rcx, rdx, rsi, r8, r9, r10, r11};
   Xbyak::Label next, skip;
@@ -85,7 +86,7 @@ void reduce_far_lanes(VectorCode& c, const Vec& quadrant, const Vec& rest, const
   c->and_(edx, ~kSign32);
   c->sub(edx, std::bit_cast<uint32_t>(kNear));
   c->cmp(edx, 0x7f800000 - std::bit_cast<uint32_t>(kNear));
-  c->jae(skip);  // nearer, or infinite
+  c->jae(skip);  // within kNear, or infinite
   reduce_far_lane(c, VectorCode::at(scratch, 128));
   c->L(skip);
   c->dec(r8d);
@@ -96,7 +97,7 @@ void reduce_far_lanes(VectorCode& c, const Vec& quadrant, const Vec& rest, const
   for (size_t i = saved.size(); i-- > 0;) c->pop(saved[i]);
 }
 
-// n = round(x 2 / pi): its low bits in `quadrant`; rest = x - n pi / 2. `scratch` is destroyed.
+// n = round(x 2 / pi): its low bits in `quadrant`; rest = x - n pi / 2. Destroys `scratch`.
 void reduce_quarter_turns(VectorCode& c, const Vec& quadrant, const Vec& rest, const Vec& x, const Vec& scratch) {
   constexpr float kRound = 0x1.8p23f, kTwoOverPiFloat = 0x1.45f306p-1f;
   Xbyak::Label near;
@@ -122,7 +123,7 @@ struct SineCosine {
   Vec quadrant, sine, cosine;
 };
 
-// Of the rest; six scratch vectors, three of which stay taken.
+// Of the remainder; six scratch vectors, three of which stay in use.
 SineCosine sine_and_cosine(VectorCode& c, const Vec& x) {
   constexpr float kSine[] = {1, -0x1.555556p-3f, 0x1.111198p-7f, -0x1.a08312p-13f, 0x1.877536p-19f};
   constexpr float kCosine[] = {1, -0.5f, 0x1.555554p-5f, -0x1.6c129cp-10f, 0x1.9bc614p-16f};
@@ -137,7 +138,7 @@ SineCosine sine_and_cosine(VectorCode& c, const Vec& x) {
   return made;
 }
 
-// Quadrants 1 and 3 take the other function, 2 and 3 the other sign. Cosine is sine a quarter further.
+// Quadrants 1 and 3 use the other function, 2 and 3 the other sign. Cosine is sine one quadrant later.
 template <bool kCosine>
 void sine(VectorCode& c) {
   const SineCosine of = sine_and_cosine(c, c.in(0));
@@ -194,7 +195,7 @@ void arc_sine(VectorCode& c) {
   c.join_sign(c.out(), p, x);
 }
 
-// pi / 2 - asin(x); where |x| is big: 2 p, or pi - 2 p below 0.
+// pi / 2 - asin(x); where |x| is big: 2 p, or pi - 2 p for negative x.
 void arc_cosine(VectorCode& c) {
   constexpr float kPi = 2 * kHalfPi;
   const Vec x = c.in(0), a = c.temp(), p = c.temp(), t = c.temp();
@@ -216,7 +217,7 @@ void arc_cosine(VectorCode& c) {
   c.select(c.out(), mask, p, t);
 }
 
-// atan(a) = pi / 2 - atan(1 / a) beyond 1; t + t^3 P(t^2) within.
+// atan(a) = pi / 2 - atan(1 / a) above 1; t + t^3 P(t^2) up to 1.
 void arc_tangent(VectorCode& c) {
   constexpr float kTerms[] = {-0x1.555554p-2f, 0x1.99984cp-3f,  -0x1.246f74p-3f, 0x1.c423eep-4f, -0x1.636df2p-4f,
                               0x1.01e514p-4f,  -0x1.2a759ap-5f, 0x1.c62ea6p-7f,  -0x1.449a16p-9f};

@@ -122,7 +122,7 @@ void VectorCode::divide_product(const Vec& out, const Vec& a, const Vec& b, cons
   const Scope scope(*this);
   const Vec product = temp(), reciprocal = temp(), quotient = temp();
   gen.vmulps(product, a, b);
-  gen.vfmsub213ps(a, b, product);  // what the product's rounding lost
+  gen.vfmsub213ps(a, b, product);  // the rounding error of the product
   if (avx512()) {
     gen.vrcp14ps(reciprocal, d);
     gen.vmulps(quotient, product, reciprocal);
@@ -130,7 +130,7 @@ void VectorCode::divide_product(const Vec& out, const Vec& a, const Vec& b, cons
     gen.vrcpps(reciprocal, d);
     gen.vdivps(quotient, product, d);
   }
-  gen.vfmsub213ps(d, quotient, product);  // what is too much
+  gen.vfmsub213ps(d, quotient, product);  // the excess of the quotient
   gen.vsubps(d, d, a);
   gen.vfnmadd213ps(d, reciprocal, quotient);
   move(out, d);
@@ -140,8 +140,8 @@ void VectorCode::multiply_add_down(const Vec& out, const Vec& a, const Vec& b) {
   Xbyak::CodeGenerator& gen = context_.gen();
   const size_t begin = gen.getSize();
   gen.vfmadd213ps(at(out, 512), at(a, 512), at(b, 512));
-  // Xbyak 6 has no rounding modes of multiply-adds. The last byte of the prefix, of four: with the bit for a mode of
-  // the instruction's own, the vector's length is the mode (Intel's manual, volume 2, 2.7.1).
+  // Xbyak 6 cannot encode rounding modes of multiply-adds. In the last of the four prefix bytes, one bit selects a
+  // static rounding mode, which then replaces the vector length (Intel's manual, volume 2, 2.7.1).
   constexpr size_t kLast = 3;
   constexpr uint8_t kOwnMode = 0x10, kLength = 0x60, kDown = 0x20;
   const uint8_t last = gen.getCode()[begin + kLast];

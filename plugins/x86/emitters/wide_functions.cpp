@@ -1,5 +1,5 @@
-// e^x and ln x of f64: where models compute in it they do so for its digits, and rarely much, so these are plain
-// reductions and polynomials without tables. Polynomials: minimax, by Remez' exchange.
+// e^x and ln x of f64. Models use f64 for its accuracy and on little data, so these are plain reductions and
+// polynomials without tables. Polynomials: minimax, by the Remez algorithm.
 #include "x86/emitters/emitters.hpp"
 #include "x86/emitters/float_bits.hpp"
 #include "x86/emitters/rows.hpp"
@@ -12,7 +12,7 @@ using namespace codegen;
 namespace {
 
 constexpr double kWideLog2E = 0x1.71547652b82fep+0;
-// ln 2 in two parts: the products of the first with whole numbers up to 2^11 are exact.
+// ln 2 in two parts: products of the first one with integers up to 2^11 are exact.
 constexpr double kWideLn2High = 0x1.62e42fefa38p-1, kWideLn2Low = 0x1.ef35793c7673p-45;
 
 }  // namespace
@@ -30,10 +30,10 @@ void wide_polynomial(VectorCode& c, const Vec& out, const Vec& x, std::span<cons
   for (size_t i = terms.size() - 1; i-- > 0;) c->vfmadd213pd(out, x, c.f64(terms[i]));
 }
 
-// avx2: by two factors, since 2^n itself may be no number of f64.
+// avx2: by two factors, because 2^n itself may not be an f64 number.
 void wide_scale(VectorCode& c, const Vec& out, const Vec& y, const Vec& n, const Vec& scratch) {
   if (c.avx512()) return c->vscalefpd(out, y, n);
-  constexpr double kToBits = 0x1.8p52;  // a number of less than 51 bits plus this has it in its low bits
+  constexpr double kToBits = 0x1.8p52;  // after adding this, a number of less than 51 bits is in the low bits
   c->vmulpd(scratch, n, c.f64(0.5));
   c.round(scratch, scratch, Rounding::down);
   c->vsubpd(n, n, scratch);
@@ -52,7 +52,7 @@ namespace {
 void exponential(VectorCode& c) {
   constexpr double kZeroBelow = -750, kInfiniteFrom = 710;
   const Vec r = c.temp(), n = c.temp(), q = c.temp(), square = c.temp(), rest = c.temp();
-  // NaN, as the second operand, stays.
+  // The second operand is returned for NaN.
   c.set_u64(n, std::bit_cast<uint64_t>(kZeroBelow));
   c->vmaxpd(r, n, c.in(0));
   c.set_u64(n, std::bit_cast<uint64_t>(kInfiniteFrom));
@@ -64,7 +64,7 @@ void exponential(VectorCode& c) {
   wide_polynomial(c, q, r, wide_exponential_terms());
   c->vmulpd(square, r, r);
   c->vmulpd(q, q, square);
-  // 1 + r, and what is lost by that.
+  // 1 + r, and its rounding error.
   c->vaddpd(square, r, c.f64(1));
   c->vsubpd(rest, square, c.f64(1));
   c->vsubpd(rest, r, rest);
@@ -84,7 +84,7 @@ void split_avx512(VectorCode& c, const Vec& x, const Vec& f, const Vec& e, const
 
 // Denormals are multiplied by 2^54 first.
 void split_avx2(VectorCode& c, const Vec& x, const Vec& f, const Vec& e, const Vec& t, const Mask& mask) {
-  // 2^52 + 2^11 + k has k + 2^11 in its low bits, whose top bit is that of k in two's complement, turned.
+  // 2^52 + 2^11 + k has k + 2^11 in its low bits: k in two's complement with the top bit flipped.
   constexpr uint64_t kBiasBits = 0x4330000000000800;
   constexpr double kBias = 0x1p52 + 0x1p11;
   c.compare(mask, Compare::less, x, c.f64(0x1p-1022));
@@ -109,7 +109,7 @@ void wide_split(VectorCode& c, const Vec& x, const Vec& f, const Vec& e, const V
 
 namespace {
 
-// avx2: f = ln x for x above 0 and finite becomes ln x for any x. Destroys t and u.
+// avx2: f = ln x for finite x above 0 becomes ln x for any x. Destroys t and u.
 void finish_avx2(VectorCode& c, const Vec& f, const Vec& t, const Vec& u, const Mask& mask) {
   const Vec x = c.in(0);
   c.set_u64(t, kInfinity64);
@@ -125,7 +125,7 @@ void finish_avx2(VectorCode& c, const Vec& f, const Vec& t, const Vec& u, const 
 }
 
 // ln(1 + f) = 2 atanh(s), s = f / (2 + f), and 2 s = f - s f, so that ln(1 + f) = f - (h - s (h + R)) with h = f^2 / 2
-// and R = s^2 (2/3 + 2/5 s^2 ...), relative error below 2^-62: what is rounded is small beside f.
+// and R = s^2 (2/3 + 2/5 s^2 ...), relative error below 2^-62: rounding errors are small compared to f.
 void wide_logarithm(VectorCode& c) {
   constexpr double kTerms[] = {0x1.555555555554fp-1, 0x1.999999999c0f8p-2, 0x1.24924921ec07bp-2, 0x1.c71c7488dd4a5p-3,
                                0x1.745c4c79ffabbp-3, 0x1.3b358bca07134p-3, 0x1.0dcf1206e8925p-3, 0x1.1b69f7a9d2147p-3};

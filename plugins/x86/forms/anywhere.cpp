@@ -1,4 +1,4 @@
-// Where rows begin, and the forms for those that begin anywhere (RowBegins).
+// Alignment of rows, and the forms for rows that begin anywhere (RowBegins).
 #include <algorithm>
 #include <optional>
 
@@ -7,9 +7,9 @@
 namespace tenon::x86 {
 namespace {
 
-// Do the rows of an output begin at whole lines, if the tensor does?
+// Whether the rows of an output begin at whole lines if the tensor does; none: unknown.
 std::optional<bool> rows_aligned(const snippet::Body& body, const snippet::BodyPort& output) {
-  constexpr int64_t kUnknown = -1, kLines = 0;  // the latter: whole lines, how many is not known
+  constexpr int64_t kUnknown = -1, kLines = 0;  // kLines: a whole number of lines, not known how many
   const snippet::DimSet varies = body.values[static_cast<size_t>(output.value)].varies;
   bool known = true;
   int64_t stride = output.element.bits() / 8, begin = 0;
@@ -57,7 +57,8 @@ int64_t FormMaker::least_head_row(const snippet::Body& body) const {
   return (parts ? options_.head_row_lines_of_parts : options_.head_row_lines) * elements_of_line(body);
 }
 
-// Whole lines cost something at the ends of each skewed row, which several tensors and costly sweeps outweigh earlier.
+// Storing whole lines has a cost at both ends of each skewed row. Several tensors and costly sweeps amortise it
+// earlier.
 int64_t FormMaker::least_turned_row(const snippet::Body& body) const {
   const auto moves = [&](const snippet::BodyPort& input) {
     return body.values[static_cast<size_t>(input.value)].varies == body.all_dims();
@@ -73,8 +74,8 @@ bool FormMaker::stores_lines(const snippet::Body& body) const {
          });
 }
 
-// Rows that are folded, begin anywhere and are too short for heads: no store is non-temporal, but lines are
-// fetched as for those that do.
+// For rows that are reduced, begin anywhere and are too short for heads: no non-temporal stores, but prefetching as in
+// the forms that have them.
 void FormMaker::add_far(std::vector<Tier>& tiers, const snippet::Body& body) const {
   if (rows_aligned(body).value_or(false) || !body.reduces() || !body.dims.back().reduced) return;
   Tier far = tiers[1];
@@ -92,9 +93,9 @@ std::optional<StagedRows> staged_rows_of(const snippet::Body& body) {
   return StagedRows{.output = static_cast<int>(body.inputs.size()), .dims = body.reduced_dims()};
 }
 
-// What the rows become waits on a stage for whole lines, which are stored non-temporally. Of rows below a line there is
-// a line to store for each few of them, which costs more than it gains; longer ones are skewed, or go alone where
-// nothing is fetched ahead.
+// Results are collected in a staging buffer until they fill whole lines, which are stored with non-temporal stores. Not
+// for rows shorter than a line: a line would be stored for every few of them, which costs more than it gains. Longer
+// rows are skewed, or processed alone where nothing is prefetched.
 void FormMaker::add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<StagedRows> rows = staged_rows_of(body);
   const auto non_temporal = [](const Tier& tier) { return tier.passes.stream_stores; };
@@ -113,9 +114,9 @@ void FormMaker::add_staged_rows(std::vector<Tier>& tiers, const snippet::Body& b
   tiers.push_back(std::move(staged));
 }
 
-// The form that stores non-temporally once more, for rows that begin anywhere; where these are known to, in its place.
-// Not of columns, nor of orders that store several rows in one walk: each of these would begin elsewhere. The store of
-// rows that are skewed keeps step with a fold, so it has no head: its vectors are turned.
+// A second non-temporal form, for rows that begin anywhere; it replaces the first one where rows are known to do so.
+// Not for columns, nor for orders that store several rows in one sweep, because each of these would have another
+// alignment. The store of skewed rows is fused with a reduction, so it has no head: its vectors are rotated instead.
 void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<bool> aligned = rows_aligned(body);
   if (aligned.value_or(false) || folds_columns(body, 0)) return;
@@ -133,16 +134,17 @@ void FormMaker::add_heads(std::vector<Tier>& tiers, const snippet::Body& body) c
     Tier& any = all.emplace_back(tier);
     const bool lines = skewed || (tier.row_order == RowOrder::one_by_one && stores_lines(body) && !costly);
     any.suffix += lines ? ".lines" : ".heads";
-    if (lines) any.lower.held_vectors = 0;  // of a row that is written out no store has a counter
+    if (lines) any.lower.held_vectors = 0;  // in fully unrolled rows, stores have no loop counter
     any.passes.row_begins = lines ? RowBegins::turned : RowBegins::behind_heads;
     if (skewed && !tier.lower.merge_sweeps) any.calls.rows.least = std::max(any.calls.rows.least, least);
   }
   tiers = std::move(all);
 }
 
-// The forms that store rows of columns non-temporally once more, by whole lines wherever rows begin; where these are
-// known to begin at none, in their place. A row of a block has two edges, which cost as much as several lines: rows of
-// four times as many lines as rows that are stored alone, and twice that where blocks are small.
+// Further forms that store rows of columns non-temporally, in whole lines wherever rows begin; they replace the others
+// where no row is known to begin at a line. A row of a block has two edges, which cost as much as several lines. The
+// rows must therefore have four times as many lines as rows that are stored alone, and twice that where blocks are
+// small.
 void FormMaker::add_lines(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<bool> aligned = rows_aligned(body);
   if (aligned.value_or(false) || !body.reduces() || body.dims.back().reduced || !stores_lines(body)) return;

@@ -31,7 +31,7 @@ std::vector<int> general_registers(const snippet::LinearKernel& kernel) {
   return used;
 }
 
-// Vector registers that the target states and no instruction names.
+// Vector registers of the target that no instruction uses.
 Result<std::vector<int>> unused_vectors(const snippet::LinearKernel& kernel, const TargetDescription& target) {
   TENON_TRY(pool, register_pool(target));
   std::bitset<kMostVectors> used;
@@ -45,7 +45,7 @@ Result<std::vector<int>> unused_vectors(const snippet::LinearKernel& kernel, con
   return unused;
 }
 
-// What the listing shows of code that no instruction asked for.
+// The label in listings of code that belongs to no instruction.
 constexpr std::string_view kFrameLabel = "frame";
 
 Result<CodeObject> write(const snippet::LinearKernel& kernel, const codegen::JitterTable& table,
@@ -77,13 +77,13 @@ Frame::Frame(int slots, std::vector<int> used) : slots_(slots), saved_(std::move
   std::erase_if(saved_, [](int number) { return !callee_saves(number); });
 }
 
-// The caller's rsp lies behind the slots.
+// The caller's rsp is at the end of the slots.
 void Frame::enter(X86Context& c) const {
   auto& g = c.gen();
   for (const int number : saved_) g.push(c.general(number));
   if (slots_ == 0) return;
   g.mov(rax, rsp);
-  // Page by page, so that the stack meets its guard page and does not step over it.
+  // Touches each page, so that a stack overflow hits the guard page.
   int bytes = (slots_ + 1) * kSlotBytes;
   for (; bytes > kStackPageBytes; bytes -= kStackPageBytes) {
     c.gen().sub(rsp, kStackPageBytes);

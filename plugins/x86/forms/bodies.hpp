@@ -1,4 +1,4 @@
-// FormBodies: what the forms of one body have in common.
+// FormBodies: what the forms of one body share.
 #pragma once
 #include <array>
 #include <optional>
@@ -8,17 +8,17 @@
 
 namespace tenon::x86 {
 
-// Made when it is asked for first. One thread.
+// Each body is made when it is first requested. Not thread safe.
 class FormBodies {
  public:
-  // FormMaker::bodies_of() makes it of a body as it is.
+  // Use FormMaker::bodies_of().
   FormBodies(snippet::Body narrow, bool bytes_lose) : narrow_(std::move(narrow)), bytes_lose_(bytes_lose) {}
-  // With lanes as narrow as they may be, and functions of bytes as tables: what forms are chosen by.
+  // With the narrowest possible lanes, and with tables for functions of bytes. Forms are chosen by this body.
   const snippet::Body& body() const { return narrow_; }
-  // Without what the machine need not look at; of forms that merge two sweeps into one, and of those that contract.
+  // With fewer checks. The variants: for forms that merge two sweeps, and for forms that contract.
   const snippet::Body& ready(bool merges, bool contracts);
-  // Four vectors side by side, for lanes of bytes, have cost more by spills than they save, in a form made before: so
-  // they will in the next, with a chance of 23 in 24, and are not tried again.
+  // In an earlier form, four adjacent vectors for byte lanes cost more by spills than they save. In 23 of 24 cases the
+  // same holds for the next form, so it is not tried again.
   bool bytes_lose() const { return bytes_lose_; }
   void set_bytes_lose() { bytes_lose_ = true; }
 

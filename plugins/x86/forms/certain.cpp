@@ -1,4 +1,4 @@
-// Which forms are left where extents are known.
+// The forms that remain where extents are known.
 #include <algorithm>
 #include <optional>
 
@@ -7,7 +7,7 @@
 namespace tenon::x86 {
 namespace {
 
-// Bytes of all ports, or, as CallPlan::folded_bytes() counts, for one fold; none where extents are not known.
+// Bytes of all ports, or for one reduction, counted like CallPlan::folded_bytes(); none where extents are not known.
 std::optional<double> bytes_of(const snippet::Body& body, bool of_fold = false) {
   const auto counted = [&](size_t d) -> double {
     const auto extent = static_cast<double>(body.dims[d].extent.constant());
@@ -29,7 +29,7 @@ std::optional<double> bytes_of(const snippet::Body& body, bool of_fold = false) 
   return bytes;
 }
 
-// That a fold takes, of known extents.
+// Elements of one reduction, for known extents.
 int64_t folded_elements(const snippet::Body& body) {
   int64_t elements = 1;
   for (const snippet::BodyDim& dim : body.dims)
@@ -39,7 +39,7 @@ int64_t folded_elements(const snippet::Body& body) {
 
 }  // namespace
 
-// Of calls whose extents are known: no code that none of them runs.
+// For calls of known extents: removes the forms that none of them runs.
 void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const std::optional<double> bytes = bytes_of(body);
   if (!bytes) return;
@@ -57,7 +57,7 @@ void FormMaker::keep_certain(std::vector<Tier>& tiers, const snippet::Body& body
     return tier.calls.least_bytes > *bytes || tier.calls.least_folded_bytes > folded ||
            tier.calls.most_folded_bytes < folded || tier.calls.most_folded < elements;
   });
-  // For which calls others are not wanted, where rows are known to begin at lines or not.
+  // Forms by row order: the calls that they serve need no other form, if it is known whether rows begin at lines.
   const auto is_last = [](const Tier& tier) { return tier.row_order != RowOrder::as_lowered; };
   const auto is_of_rows = [&](const Tier& tier) {
     const irgen::RowRange any;

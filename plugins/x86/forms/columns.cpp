@@ -1,4 +1,4 @@
-// Forms for columns that few rows make, and for short columns of many items.
+// Forms for columns of few rows, and for short columns of many items.
 #include <algorithm>
 #include <bit>
 
@@ -6,9 +6,9 @@
 
 namespace tenon::x86 {
 
-// Of few rows all are read side by side, a tile of columns at a time: what columns fold into stays in registers, where
-// whole rows would carry it to scratch memory and back for each few of them. Not where outputs are walked along with
-// the rows, whose stores tiles do not overlap with reads.
+// All of the few rows are read side by side, one tile of columns at a time. Accumulators stay in registers, whereas
+// whole rows would carry them to scratch memory and back for every few rows. Not where outputs advance along with the
+// rows, because in tiles their stores do not overlap with reads.
 void FormMaker::add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
   constexpr int64_t kLeastVectors = 16;
   const MemorySpace* host = target_.memory("host");
@@ -29,12 +29,12 @@ void FormMaker::add_few_rows(std::vector<Tier>& tiers, const snippet::Body& body
     few.calls.most_folded = static_cast<int64_t>(host->most_streams);
     few.calls.rows.least = least_row;
   }
-  // What is for fewer calls comes behind what is for more of that size.
+  // Among forms for the same size, those for fewer calls come after those for more.
   std::ranges::stable_sort(all, {}, [](const Tier& tier) { return tier.calls.least_bytes; });
   tiers = std::move(all);
 }
 
-// Kept dims, then reduced ones, which are all that lies in an item beside its columns.
+// Kept dims, then reduced ones, which together with its columns make up an item.
 std::optional<Items> items_of(const snippet::Body& body) {
   if (!body.reduces() || body.dims.back().reduced || body.outputs.size() != 1) return std::nullopt;
   if (body.values[static_cast<size_t>(body.outputs[0].value)].varies != body.all_dims() ||
@@ -53,8 +53,8 @@ std::optional<Items> items_of(const snippet::Body& body) {
   return items;
 }
 
-// Short columns of many items, each of which lies in a near cache with the next, what sweeps keep of it, and two items
-// that are staged.
+// For short columns of many items. A near cache must hold an item, the next one, what sweeps keep of it, and two staged
+// items.
 void FormMaker::add_items(std::vector<Tier>& tiers, const snippet::Body& body) const {
   constexpr double kLeastItemBytes = 4096;
   constexpr int64_t kMostColumns = 1024;

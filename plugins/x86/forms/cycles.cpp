@@ -1,4 +1,4 @@
-// What kernels take, by the rows of their instructions.
+// Predicted cycles of kernels, from the rows of their instructions.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -22,14 +22,14 @@ double FormMaker::cycles_of(const snippet::LinearKernel& kernel, const snippet::
 
 namespace {
 
-// Beside what its row states for any memory: instructions that bring a vector's bytes side by side.
+// Instructions that pack a vector's bytes, in addition to what its row states for any memory.
 double packing_cycles(const snippet::Instruction& one, Isa isa) {
   constexpr int kByte = 8;
   if (one.op != kStore || one.memory->element.bits() != kByte) return 0;
   return isa == Isa::avx512 ? 1 : 3;
 }
 
-// Follows a kernel's instructions: of two whens one runs, and the first is counted.
+// Selects the instructions of a kernel that count: of a pair of whens one runs, and the first is counted.
 class Counted {
  public:
   bool has(const snippet::Instruction& one) {
@@ -42,7 +42,7 @@ class Counted {
   }
 
  private:
-  int left_out_ = 0;  // that are open
+  int left_out_ = 0;  // depth of open whens that do not count
 };
 
 }  // namespace
@@ -50,7 +50,7 @@ class Counted {
 double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
   static const Name kBegin("LoopBegin"), kEnd("LoopEnd");
   double cycles = 0;
-  int64_t increment = 0;  // of the innermost loop, 0 outside of those over vectors
+  int64_t increment = 0;  // of the innermost loop; 0 outside vector loops
   Counted counted;
   for (const snippet::Instruction& one : kernel.body) {
     if (!counted.has(one)) continue;
@@ -64,7 +64,7 @@ double FormMaker::cycles_of_loops(const snippet::LinearKernel& kernel) const {
   return cycles;
 }
 
-// Loops that go on where others of their counter end have what these leave.
+// Loops that continue where others with the same counter end process the remaining elements.
 std::optional<double> FormMaker::cycles_of_call(const snippet::LinearKernel& kernel) const {
   static const Name kBegin("LoopBegin"), kEnd("LoopEnd"), kTail("TailBegin"), kTailEnd("TailEnd");
   const std::vector<int64_t>& extents = kernel.extents;

@@ -1,8 +1,8 @@
-// The tables of orders, one for each class of machine. What each pays is in docs/performance/lessons/rows-far.md.
+// The tables of row orders, one for each class of machine. The gains are in docs/performance/lessons/rows-far.md.
 //
-// Common to all: what is stored beside the fold of the next row overlaps with the reads of that, the walks between with
-// nothing, so rows are skewed where nothing is better; where two folds may be one, those go merged that no near cache
-// holds.
+// Common to all: a store that is fused with a reduction of the next row overlaps with its reads from memory, whereas
+// sweeps in between overlap with nothing. Rows are therefore skewed where nothing better exists. Two reductions that
+// may be merged are merged in rows that no near cache holds.
 #include "x86/forms/far_rows.hpp"
 
 #include <algorithm>
@@ -15,13 +15,14 @@ constexpr Lengths kNone{.least = 1, .most = 0};
 
 bool is_any(const Lengths& lengths) { return lengths.least <= lengths.most; }
 
-// Rows of which `cache` bytes hold three, and what is kept of one.
+// The longest row of which `cache` bytes hold three, and what is kept of one.
 int64_t of_three_walks(const FarRows& rows, int64_t cache) { return cache / (3 * rows.bytes.moving + rows.bytes.kept); }
 bool go_twice(const FarRows& rows) { return rows.costly && rows.three_walks; }
 
-// A loop that reads several rows out of L2 lets go of the lines that it fetches from main memory: what
-// all rows share has to lie in `shared` bytes, with a row and what is kept of it. Where two folds may be one, those go
-// merged that L2 does not hold; costly ones, whose powers that makes twice, beyond half of the last.
+// A loop that reads several rows from L2 loses lines that it prefetches from main memory. Therefore what all rows share
+// must fit into `shared` bytes, together with a row and what is kept of it. Two reductions that may be merged are
+// merged where L2 does not hold such rows; costly ones, whose powers merging computes twice, beyond half of the last
+// cache.
 int64_t longest_skewed(const FarRows& rows, int64_t shared) {
   if (rows.folds > 1 && rows.bytes.standing > 0) return shared / rows.bytes.all();
   if (rows.merges && !rows.costly) return rows.l2 / rows.bytes.again();
@@ -29,30 +30,33 @@ int64_t longest_skewed(const FarRows& rows, int64_t shared) {
   return Lengths{}.most;
 }
 
-// The walk that keeps what is costly is not the first, which finds the next row where that has fetched it.
+// The sweep that keeps costly values is not the first one, and finds the next row where the first one has prefetched
+// it.
 NextRow next_of_skewed(const FarRows& rows) { return rows.costly ? NextRow::last : NextRow::none; }
 
-// Main memory is read fastest by a sweep that does nothing else, and written fastest by one that reads from L1: rows of
-// one tensor that lie there go one by one, sweep by sweep. What is costly waits in the output, whose lines come while
-// it is computed; beside it stands what waited there for the row before, until it is written back.
+// Main memory is read fastest by a sweep that does nothing else, and written fastest by one that reads from L1. Rows of
+// one tensor that fit L1 are therefore processed one at a time, sweep by sweep. Costly values are kept in the output,
+// whose lines arrive from memory while the values are computed. Those of the row before remain in L1 beside them until
+// they are written back.
 //
-// Beyond L1, or nearly, the sweep that stores fetches the next row into L2, so that main memory is
-// read and written at once. No other sweep reads from main memory then, so lines come whole and in one stretch. Rows
-// that share nothing and are folded once gain more from being skewed, and so do costly ones: of these, the walk that
-// computes what is costly fetches the next row, where L1 does not hold one beside that.
+// For rows beyond L1, or almost so, the sweep that stores prefetches the next row into L2, so that main memory is read
+// and written at the same time. No other sweep reads main memory, so it is read in whole lines and in one stretch. Rows
+// that share nothing and have one reduction gain more from being skewed, and so do costly rows. In these, the sweep
+// that computes the costly values prefetches the next row where L1 does not hold a row beside them.
 //
-// Skewed orders read one row while they write another, and a load is held up by a store to the same place of another
-// page: at every element where rows are whole pages. Where these orders are faster but for that, none but such rows go
-// one by one: of what is stored and costly, the walk that computes it fetches the next row, and it waits in the output
-// where L1 holds that row by row, else in scratch memory.
+// Skewed orders read one row while they write another. A load waits for an earlier store whose address has the same
+// offset in a page (4K aliasing), and where rows are whole pages this happens at every element. Where skewed orders are
+// otherwise faster, only such rows are processed one at a time. If values are stored and costly, the sweep that
+// computes them prefetches the next row; they are kept in the output where L1 holds that row with each other row,
+// otherwise in scratch memory.
 std::vector<FarOrder> without_fetches(const FarRows& rows) {
-  // Loads are held against stores by their place in pages of so many alone.
+  // Loads are checked against earlier stores only by their offset in pages of this size.
   constexpr int64_t kPageBytes = 4096;
   const RowBytes& bytes = rows.bytes;
   const int64_t all = bytes.all(), page = kPageBytes / bytes.narrowest;
   const bool of_one_tensor = bytes.moving <= bytes.kept, go_alone = of_one_tensor && !rows.one_loop,
              skew_but_for_pages = !of_one_tensor || (rows.one_loop && bytes.standing == 0);
-  // What waits is no longer than what is read of main memory, which takes the more time; not of 16 bits.
+  // Kept values are no wider than what is read from main memory, which takes longer; not for 16-bit values.
   const bool wide = bytes.moving >= bytes.kept;
 
   Lengths fetching = kNone;
@@ -64,7 +68,7 @@ std::vector<FarOrder> without_fetches(const FarRows& rows) {
   Lengths skewed{.least = rows.shortest, .most = longest_skewed(rows, rows.l1)};
   if (rows.folds > 1 && go_alone)
     skewed.least = is_any(fetching) ? fetching.most + 1 : std::max(rows.shortest, alone.most + 1);
-  // Three walks in one loop: beyond, two are faster (docs/performance/lessons/rows-far.md, Zen 4).
+  // Three sweeps in one loop: for longer rows two are faster (docs/performance/lessons/rows-far.md, Zen 4).
   Lengths twice = kNone;
   if (go_twice(rows)) twice = {.least = skewed.least, .most = std::min(skewed.most, of_three_walks(rows, rows.l1))};
   Lengths far = kNone;
@@ -103,7 +107,7 @@ std::vector<FarOrder> without_fetches(const FarRows& rows) {
           {.suffix = ".skewed.merged", .order = RowOrder::skewed, .lengths = merged, .merged = true}};
 }
 
-// Three walks are as fast as far as L2 holds what they read.
+// Three sweeps in one loop are as fast as long as L2 holds what they read.
 std::vector<FarOrder> fetched_into_first(const FarRows& rows) {
   const Lengths skewed{.least = rows.shortest, .most = longest_skewed(rows, rows.l1)};
   Lengths twice = kNone, merged = kNone;
@@ -114,16 +118,17 @@ std::vector<FarOrder> fetched_into_first(const FarRows& rows) {
           {.suffix = ".skewed.merged", .order = RowOrder::skewed, .lengths = merged, .merged = true}};
 }
 
-// L2 has room for what all rows share, beside a row and the next. Skewed rows are as fast as those whose
-// next one is fetched by the sweep that stores, but for those of one tensor, folded twice, that L1 does
-// not hold beside what all rows share, up to an eighth of L2.
+// L2 has room for what all rows share, beside a row and the next one. Skewed rows are as fast as rows whose successor
+// is prefetched by the sweep that stores, except for rows of one tensor with two reductions that L1 does not hold
+// beside what all rows share, up to an eighth of L2.
 //
-// What all rows share comes again for each from L3 where the second does not hold it beside two rows: then
-// several of one tensor are stored together.
+// Where L2 does not hold what all rows share beside two rows, it is read again from L3 for each row. Several rows of
+// one tensor are then stored together.
 //
-// Three walks out of L2 gain nothing from lines that are fetched there, too, and lose a twentieth: those
-// go to the first. So do those of merged rows whose powers are made twice: that costs less than keeping them where the
-// levels behind the first are slow, as here, and vectors long; not of 16 bits, of which less is read again.
+// Three sweeps in one loop that read from L2 gain nothing from lines that are prefetched into L2 as well, and lose a
+// twentieth. Those lines are prefetched into L1. So are the lines of merged rows whose powers are computed twice. That
+// costs less than keeping the powers where caches after the first are slow, as here, and vectors are long; not for
+// 16-bit values, of which less is read again.
 std::vector<FarOrder> fetched_into_second(const FarRows& rows) {
   const RowBytes& bytes = rows.bytes;
   const bool of_one_tensor = bytes.moving <= bytes.kept;
@@ -131,8 +136,8 @@ std::vector<FarOrder> fetched_into_second(const FarRows& rows) {
   Lengths skewed{.least = rows.shortest, .most = longest_skewed(rows, rows.l2 / 2)}, merged = kNone;
   if (merges_costly) {
     merged = {.least = rows.shortest};
-    // None is made twice where none is stored, and several tensors are more than their powers. Beside what all rows
-    // share, three walks are faster out of L1 alone, else out of three quarters of L2.
+    // Nothing is computed twice where nothing is stored, and where several tensors have more bytes than their powers.
+    // Beside what all rows share, three sweeps are faster only from L1, otherwise from three quarters of L2.
     if (rows.stored && of_one_tensor)
       merged.least = std::max(rows.shortest, of_three_walks(rows, bytes.standing > 0 ? rows.l1 : rows.l2 / 4 * 3) + 1);
     skewed.most = std::min(skewed.most, merged.least - 1);

@@ -28,7 +28,7 @@ std::string machine_text(const TargetDescription& target) {
   return text;
 }
 
-// Is it for what is near, so that no pass looks for loops?
+// Whether the form is for data in near caches, so that no pass looks for loops to prefetch in.
 bool is_near(const FormMaker::Tier& tier) {
   const FormPasses& passes = tier.passes;
   const bool fetches = passes.stream_stores || passes.prefetch_writes.lines > 0 || passes.prefetch_reads.lines > 0 ||
@@ -36,14 +36,14 @@ bool is_near(const FormMaker::Tier& tier) {
   return !fetches && !tier.lower.whole_rows;
 }
 
-// What may be checked for several vectors at once: floats that become integers.
+// Whether the body has checks that several vectors can share: conversions from floats to integers.
 bool has_checks(const snippet::Body& body) {
   return std::ranges::any_of(body.nodes, [&](const snippet::BodyNode& node) {
     const auto element = [&](snippet::ValueId id) { return body.values[static_cast<size_t>(id)].element; };
     return node.op == kConvert && element(node.operands[0]) == kF32 && element(node.result) == kI32;
   });
 }
-// Registers beside copies where what emitters need most is a check's.
+// Registers reserved beside copies where only checks need the largest number of scratch registers.
 constexpr int kBesideChecks = 4;
 
 }  // namespace
@@ -71,10 +71,10 @@ FormBodies FormMaker::bodies_of(const snippet::Body& as_it_is, bool bytes_lose) 
 Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& tier) const {
   const snippet::Body& body = bodies.ready(tier.lower.merge_sweeps, tier.passes.contract);
   const bool joins = !tier.passes.stream_stores && !tier.lower.whole_rows;
-  // What is stored non-temporally, where rows begin at lines.
+  // Non-temporal stores of bytes, where rows begin at lines.
   const bool streams_bytes =
       tier.passes.stream_stores && tier.passes.row_begins == RowBegins::at_lines && !tier.lower.whole_rows;
-  // Lanes of bytes want four vectors side by side, which is for nothing where none comes of it, or spills cost more.
+  // Byte lanes need four adjacent vectors, which is useless where no byte lanes result or spills cost more.
   if (joins && !bodies.bytes_lose() && !is_of_bytes(body) && has_bytes(body)) {
     TENON_TRY(kernel, lowered(body, tier, Copies::all));
     if (has_lanes_of_bytes(kernel)) {
@@ -90,7 +90,7 @@ Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& 
     }
   }
   const bool of_bytes = (joins || streams_bytes) && is_of_bytes(body);
-  // Copies that share a check want to stand side by side, unless functions want the registers, or it spills.
+  // Copies that share a check should be adjacent, unless functions need the registers, or this causes spills.
   if (!of_bytes && has_checks(body) && !computes_functions(body)) {
     TENON_TRY(kernel, lowered(body, tier, Copies::more));
     Lowered made = functions_in_turn(std::move(kernel));
@@ -184,14 +184,15 @@ Result<irgen::SnippetForm> FormMaker::make(FormBodies& bodies, const Tier& tier)
             "' for ", target_.name);
   snippet::LinearKernel& kernel = made.kernel;
   irgen::SnippetForm form{.run = code->function(), .code_bytes = code->object().bytes.size()};
-  // Powers that wait in an output are for calls like those whose stores are non-temporal.
+  // Costly values kept in an output: the same conditions as for non-temporal stores.
   form.non_temporal = has_streaming_stores(kernel) || tier.row_order == RowOrder::one_by_one;
   if (kernel.blocks.dim >= 0) form.least_row = kLeastRowVectors * kernel.lanes;
   form.any_rows = tier.passes.row_begins != RowBegins::at_lines;
   if (form.any_rows) form.least_row = least_head_row(body);
   form.whole_items = tier.passes.items || tier.passes.staged_rows;
-  // Bodies of several nests, and such, do not have all that a form wants: then it is for no call. Blocks that follow
-  // one another store before all is read, which only non-temporal calls allow, whose outputs lie apart from inputs.
+  // Some bodies, such as those of several nests, do not have everything that a form needs: then it serves no call.
+  // Sequential blocks store before everything is read. Only non-temporal calls allow that, because their outputs do not
+  // overlap inputs.
   const std::pair<bool, bool> wants[] = {{tier.lower.join_rows, kernel.joined.rows >= 0},
                                          {tier.lower.behind_blocks, kernel.blocks.inside && form.non_temporal},
                                          {tier.lower.merge_sweeps, kernel.merged},

@@ -1,13 +1,13 @@
-// A function is a chain of instructions that wait for one another, and copies of a loop's body compute it of several
-// vectors. One behind the other, a processor sees no more than three or four chains at once, of which most wait; an
-// instruction of each in turn, it finds work in all of them (docs/performance/functions.md). They are one instruction
-// of the kernel, so that each has registers of its own:
+// Joins functions of several vectors. A function is a dependency chain, and the copies of a loop's body compute it for
+// several vectors. If they run one after the other, the out-of-order window covers only three or four chains, most of
+// which wait; if their instructions are interleaved, there is work in all of them (docs/performance/functions.md).
+// They become one instruction of the kernel, so that each vector has registers of its own:
 //
 //   %3:f32 = Erf %1             %3:f32, %4:f32 = ErfInTurn2 %1, %2
 //   %4:f32 = Erf %2
 //
-// Where the machine has no row for several, they stay as they are. Where registers hold no more than what one vector's
-// functions need, those that need no more for several, as what they share is a check, still go in turn.
+// They stay separate where the emitter table has no row for several. Where registers hold no more than what one
+// vector's functions need, those that need no more for several, because what they share is a check, are still joined.
 #include <algorithm>
 #include <utility>
 
@@ -37,7 +37,7 @@ bool are_alike(const LinearKernel& kernel, const Instruction& a, const Instructi
          std::ranges::equal(a.in, b.in, {}, element, element) && element(a.out[0]) == element(b.out[0]);
 }
 
-// May the `vectors` instructions from `first` on be one? None of them writes what another reads or writes.
+// Whether the `vectors` instructions from `first` on may be joined: none writes what another one reads or writes.
 bool may_join(const LinearKernel& kernel, size_t first, size_t vectors) {
   if (first + vectors > kernel.body.size()) return false;
   for (size_t i = first + 1; i < first + vectors; ++i) {
@@ -51,7 +51,7 @@ bool may_join(const LinearKernel& kernel, size_t first, size_t vectors) {
   return true;
 }
 
-// So many instructions from `first` on, to become one of `op`.
+// The instructions from `first` on, to be joined into one of `op`.
 struct Join {
   size_t first, vectors;
   Name op;
@@ -78,7 +78,7 @@ LinearKernel joined(LinearKernel kernel, const std::vector<Join>& joins) {
   return kernel;
 }
 
-// That insert_shifts() puts in.
+// Moves that insert_shifts() adds.
 size_t moves_of(const LinearKernel& kernel) {
   size_t moves = 0;
   for (const Instruction& one : kernel.body) {
@@ -106,7 +106,7 @@ FormMaker::RowsInTurn FormMaker::rows_in_turn(const codegen::JitterTable& table)
 }
 
 FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
-  std::vector<std::pair<size_t, InTurn>> functions;  // that have rows for several
+  std::vector<std::pair<size_t, InTurn>> functions;  // those with rows for several vectors
   for (size_t i = 0; i < kernel.body.size(); ++i)
     if (const auto rows = in_turn_.find(kernel.body[i].op); rows != in_turn_.end())
       functions.emplace_back(i, rows->second);
@@ -119,10 +119,10 @@ FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
     }
     return table_.find({join.op, in, out, kernel.body[join.first].attributes}, target_) != nullptr;
   };
-  // As many as `most`, or two, wherever there is a row for them.
+  // Joins of `most` vectors, else of two, wherever there is a row for them.
   const auto joins_of = [&](size_t most) {
     std::vector<Join> joins;
-    size_t next = 0;  // behind the last join
+    size_t next = 0;  // end of the last join
     for (const auto& [i, rows] : functions) {
       for (size_t vectors = i < next ? 0 : most; vectors > 1; vectors /= 2) {
         const Join join{i, vectors, vectors == 4 ? rows.four : rows.two};
@@ -134,13 +134,13 @@ FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
     }
     return joins;
   };
-  size_t before = 0;  // instructions that the last try saved
+  size_t before = 0;  // instructions saved by the last attempt
   const auto try_joins = [&](size_t most) -> std::optional<Lowered> {
     const std::vector<Join> joins = joins_of(most);
     size_t saved = 0;
     for (const Join& join : joins) saved += join.vectors - 1;
     if (saved == 0 || saved == std::exchange(before, saved)) return std::nullopt;
-    // What gives way becomes further instructions.
+    // Spills would appear as further instructions.
     const size_t instructions = kernel.body.size() - saved + moves_of(kernel);
     auto tried = allocated(joined(kernel, joins), instructions);
     if (!tried.ok() || tried->body.size() != instructions) return std::nullopt;
@@ -153,7 +153,7 @@ FormMaker::Lowered FormMaker::functions_in_turn(LinearKernel kernel) const {
       if (auto made = try_joins(most)) return *std::move(made);
   const std::vector<Join> checks = joins_of(4);
   if (checks.empty()) return {std::move(kernel)};
-  // What several checks cost may be more than that of registers which give way.
+  // Separate checks may cost more than the spills of joined ones.
   Lowered together{joined(kernel, checks)}, apart{std::move(kernel)};
   const bool are_made = allocate(apart).ok() && allocate(together).ok();
   return are_made && cycles_of_loops(*together.allocated) < cycles_of_loops(*apart.allocated) ? together : apart;

@@ -1,4 +1,4 @@
-// Forms for rows beyond the last-level cache that several sweeps walk, by which cache holds them.
+// Forms for rows beyond the last-level cache that several sweeps traverse, by the cache that holds them.
 #include <algorithm>
 
 #include <tenon/snippet/body/emitters.hpp>
@@ -31,7 +31,7 @@ RowBytes row_bytes_of(const snippet::Body& body) {
   return bytes;
 }
 
-// Folds of which each wants the one before.
+// The length of the longest chain of reductions each of which needs the one before.
 int folds_behind_one_another(const snippet::Body& body) {
   std::vector<int> folds(body.values.size(), 0);
   int most = 0;
@@ -46,14 +46,14 @@ int folds_behind_one_another(const snippet::Body& body) {
 bool fetches_ahead(const FormMaker::Tier& tier) { return tier.passes.prefetch_reads.lines > 0; }
 bool stores_non_temporal(const FormMaker::Tier& tier) { return tier.passes.stream_stores; }
 
-// What is fetched beside `order`, where `next` row is.
+// Prefetching for `order`; `next` is the sweep that prefetches the next row.
 void fetch_in_order(FormPasses& passes, RowOrder order, NextRow next) {
   passes.next_row = next;
   if (is_to_second(next)) {
     passes.far_by_halves = false;
     passes.streams.each = 1;
   }
-  if (order == RowOrder::skewed_twice) {  // lines are wanted later
+  if (order == RowOrder::skewed_twice) {  // lines are needed later
     passes.prefetch_reads.lines *= 2;
     passes.prefetch_reads.together = passes.prefetch_reads.lines;
   }
@@ -81,7 +81,7 @@ FormMaker::Costly FormMaker::costly_of(const snippet::Body& body) const {
   return costly;
 }
 
-// Rows that several sweeps walk, by the nearest cache that holds one with the next, and with what sweeps keep.
+// Forms by the nearest cache that holds a row, the next one and what sweeps keep.
 void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");
   const RowBytes bytes = row_bytes_of(body);
@@ -91,9 +91,9 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
                 all = costly ? kept : again + bytes.moving;
   const auto l1 = static_cast<int64_t>(first_cache_bytes()), l2 = static_cast<int64_t>(second->size_bytes),
              l3 = third ? static_cast<int64_t>(third->size_bytes) : 0;
-  // L2 has no room for values that are kept beside long rows, and a sweep that reads several tensors from
-  // it no time for more: the last one waits for stores. Two tensors are read again from there as fast as what they make
-  // is written and read, from other levels not.
+  // L2 has no room for values that are kept beside long rows, and a sweep that reads several tensors from it has no
+  // time for more: the last sweep waits for stores. Reading two tensors again from L2 is as fast as writing and reading
+  // the value computed from them; from other levels it is not.
   const NextRow early = NextRow::before_last, late = NextRow::last;
   const struct {
     std::string_view suffix;
@@ -105,17 +105,17 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
                 {".l2.again", l2 / all, costly ? early : late, false, false, false},
                 {".l3", std::min(l2 / again, l3 / all), late, false, true, false},
                 {".l3.joined", l3 / kept, late, false, true, true}};
-  // Behind these come sweeps that are merged, whose sums have other bits: at the same rows, whether or not it is known
-  // that there is one row alone.
+  // Beyond this length sweeps are merged, whose sums have other bits. The border is the same whether or not there is
+  // known to be a single row.
   const int64_t border = snippet::may_merge_sweeps(body) ? l3 / (2 * again + bytes.kept) : INT64_MAX;
   const Tier any = tiers.back();
-  const bool several = body.first_of_row() + 1 < body.rank();  // folded dims
-  // Those up to twice as long as rows that go together gain nothing.
+  const bool several = body.first_of_row() + 1 < body.rank();  // several reduced dims
+  // Rows up to twice as long as those processed several at once gain nothing.
   int64_t least = 2 * any.lower.longest_row_again + 1;
   for (const auto& range : ranges) {
     const int64_t most = std::min(range.most, border);
     if (least > most) continue;
-    if (several && !range.lines) break;  // of several dims, longer ones gain nothing
+    if (several && !range.lines) break;  // with several reduced dims, longer rows gain nothing
     Tier& tier = tiers.emplace_back(any);
     tier.suffix += range.suffix;
     tier.calls.rows = {.least = least, .most = most};
@@ -123,7 +123,7 @@ void FormMaker::add_rows(std::vector<Tier>& tiers, const snippet::Body& body) co
     tier.lower.keep_near = range.near, tier.lower.keep_joined = range.joined;
     if (fetches_ahead(any)) tier.passes.next_row = range.when;
     tier.passes.next_row_lines = range.lines;
-    tier.lower.held_vectors = 0;  // the next row is fetched along with a sweep
+    tier.lower.held_vectors = 0;  // a sweep prefetches the next row, so there must be loops
     least = most + 1;
   }
 }
@@ -138,7 +138,7 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
                              : host && host->prefetch_level > 1 ? FetchedAhead::into_second
                                                                 : FetchedAhead::into_first;
   far.passes.prefetch_reads.to_second = lines == FetchedAhead::into_second;
-  // What goes along with a walk over several dims is a loop over each of them: the same bits where no vector is cut.
+  // A store fused with a sweep over several dims has a loop over each of them: equal bits only where no vector is cut.
   if (body.first_of_row() + 1 < body.rank()) far.calls.multiple = int64_t{far.lower.unroll} * far.lower.lanes;
   for (const FarOrder& order : orders_of(rows, lines)) {
     if (order.lengths.least > order.lengths.most) continue;
@@ -147,18 +147,18 @@ void FormMaker::add_row_orders(std::vector<Tier>& tiers, const snippet::Body& bo
     tier.row_order = order.order;
     tier.calls.rows = order.lengths;
     tier.calls.multiple = std::max(tier.calls.multiple, order.multiple);
-    // A single row has no next.
+    // A single row has no next row.
     tier.calls.several_rows = needs_lines(order.order) || order.next != NextRow::none;
     tier.lower.merge_sweeps = order.merged;
     tier.lower.keep_near |= order.near;
     if (order.into_first) tier.passes.prefetch_reads.to_second = false;
-    if (!order.merged) tier.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // what is kept stays near
+    if (!order.merged) tier.lower.resweep_cycles = snippet::LowerOptions{}.resweep_cycles;  // kept values stay near
     fetch_in_order(tier.passes, order.order, order.next);
   }
 }
 
 FarRows FormMaker::far_rows_of(const snippet::Body& body) const {
-  // Of shorter rows several go at once; the more a sweep computes, the more there is to overlap
+  // Shorter rows are processed several at once. The more a sweep computes, the more can overlap
   // (docs/performance/lessons/rows.md, Orders of walking).
   constexpr int64_t kLeastLines = 9, kLeastCostlyLines = 6;
   const MemorySpace *second = target_.memory("l2"), *third = target_.memory("l3");

@@ -1,4 +1,4 @@
-// Which forms a body has, and for which calls each is: by the size of tensors.
+// The forms of a body by the size of tensors, and the calls that each serves.
 #include <algorithm>
 #include <limits>
 
@@ -10,15 +10,15 @@
 namespace tenon::x86 {
 namespace {
 
-// What tensors may have of the last-level cache before stores past it are faster: whether its lines are written back or
-// not, they make room for one another from there on (docs/performance/lessons/tensors.md).
+// The share of the last-level cache that tensors may fill before non-temporal stores are faster: from there on lines
+// evict one another, whether or not they are written back (docs/performance/lessons/tensors.md).
 constexpr double kShareOfLastCache = 0.75;
 
-// Vectors in the longest row that is written out.
+// Vectors in the longest row that is fully unrolled.
 constexpr int kHeldVectors = 16;
 
-// Of 512 bits. Vectors half as long hold short rows, but where columns are folded: a processor takes half the time for
-// such where it has no wider units (EPYC Zen 4), and divides them faster everywhere.
+// For vectors of 512 bits. Short rows use vectors of half that length, except where columns are reduced: processors
+// without 512-bit units (EPYC Zen 4) need half the time for them, and all processors divide them faster.
 int lanes_of_rows(const snippet::Body& body, int lanes) {
   constexpr int kLanes = 16;
   if (lanes != kLanes || body.rank() == 0 || (body.reduces() && !body.dims.back().reduced)) return lanes;
@@ -26,7 +26,7 @@ int lanes_of_rows(const snippet::Body& body, int lanes) {
   return row.is_constant() && row.constant() <= kLanes / 2 ? kLanes / 2 : lanes;
 }
 
-// What is known of calls: are short rows joined?
+// Whether short rows are joined, as far as is known of the calls.
 enum class Joins : uint8_t { never, perhaps, always };
 Joins joins_of(const snippet::Body& body, int lanes) {
   if (!snippet::may_join_rows(body)) return Joins::never;
@@ -52,13 +52,13 @@ size_t FormMaker::first_cache_bytes() const {
   return cache ? cache->size_bytes : kUnstated;
 }
 
-// A cache that the target does not state is one that nothing exceeds.
+// A cache that the target does not state counts as unlimited.
 double FormMaker::cache_bytes(std::string_view name) const {
   const MemorySpace* memory = target_.memory(name);
   return memory ? static_cast<double>(memory->size_bytes) : std::numeric_limits<double>::infinity();
 }
 
-// For tensors within L2, beyond it, and beyond the last one; down columns the last in blocks, too.
+// For tensors within L2, beyond it, and beyond the last level; for columns, the last one also in blocks.
 std::vector<FormMaker::Tier> FormMaker::tiers_by_size(const snippet::Body& body) const {
   const int lanes = lanes_of(isa_of(target_), body), lane_bytes = vector_bits(isa_of(target_)) / 8 / lanes;
   std::vector<Tier> tiers(
@@ -85,8 +85,8 @@ std::vector<FormMaker::Tier> FormMaker::tiers_by_size(const snippet::Body& body)
   return tiers;
 }
 
-// Beside the rows of a block, what it makes waits to be stored, and the next one is fetched: of more rows fewer
-// columns.
+// L2 holds the rows of a block, what waits to be stored, and the prefetched next block. With more rows, blocks have
+// fewer columns.
 void FormMaker::add_blocks(std::vector<Tier>& tiers) const {
   const Tier streaming = tiers.back();
   double least = 0;
@@ -101,7 +101,7 @@ void FormMaker::add_blocks(std::vector<Tier>& tiers) const {
   }
 }
 
-// Two sweeps that fold as one, for stretches that no cache holds with the next; of columns in blocks, too.
+// Merges two sweeps that reduce, for stretches of which no cache holds two; for columns also in blocks.
 void FormMaker::add_merged(std::vector<Tier>& tiers) const {
   const auto merge = [&](const Tier& like, double least_folded_bytes) -> Tier& {
     Tier& merged = tiers.emplace_back(Tier(like));
@@ -111,17 +111,17 @@ void FormMaker::add_merged(std::vector<Tier>& tiers) const {
     return merged;
   };
   const int64_t near =
-      tiers.back().calls.rows != irgen::RowRange{} ? tiers.back().calls.rows.most : -1;  // that a cache holds
+      tiers.back().calls.rows != irgen::RowRange{} ? tiers.back().calls.rows.most : -1;  // the longest a cache holds
   merge(tiers[2], cache_bytes("l2")).calls.rows.least = near + 1;
-  // Fewer rows have blocks that lie in L2.
+  // With fewer rows, L2 holds the blocks.
   if (!tiers[2].lower.whole_rows) return;
   Tier& blocks = merge(tiers[3], cache_bytes("l2") / 5 * 4);
   blocks.calls.most_folded_bytes = std::numeric_limits<double>::infinity();
   blocks.passes.block_columns = 0;
 }
 
-// The same of rows that lie in the last-level cache alone, where that answers so slowly that lines are fetched ahead
-// out of it: what the two sweeps walk is read from it once less. Not where powers would be made twice for that.
+// The same for rows that only the last-level cache holds, where it is so slow that lines are prefetched from it:
+// merging reads it once less. Not where powers would then be computed twice.
 void FormMaker::add_merged_rows(std::vector<Tier>& tiers, const snippet::Body& body) const {
   const FarRows rows = far_rows_of(body);
   if (rows.bytes.moving == 0 || !rows.merges || rows.costly || tiers[1].passes.prefetch_reads.lines == 0) return;
@@ -133,7 +133,7 @@ void FormMaker::add_merged_rows(std::vector<Tier>& tiers, const snippet::Body& b
   tiers.insert(tiers.begin() + 2, std::move(merged));
 }
 
-// Each for calls whose short rows are joined, in its place where all of them are.
+// A variant of each form for calls whose short rows are joined; it replaces the form where all of them are.
 void FormMaker::add_joined(std::vector<Tier>& tiers, bool always, bool tiles) const {
   std::vector<Tier> all;
   for (const Tier& tier : tiers) {
@@ -142,7 +142,7 @@ void FormMaker::add_joined(std::vector<Tier>& tiers, bool always, bool tiles) co
     Tier& joined = all.emplace_back(tier);
     joined.suffix += ".joined";
     joined.lower.whole_rows = joined.lower.join_rows = joined.calls.joins_rows = true;
-    // They lie one behind the other: a single one is walked as prefetches follow it.
+    // Joined rows are back to back, so one at a time is a sequence that hardware prefetchers follow.
     if (joined.calls.least_bytes > 0) joined.lower.rows = 1;
     joined.passes.streams.each = 1;
   }
@@ -170,9 +170,9 @@ std::vector<FormMaker::Tier> FormMaker::tiers_of(const FormBodies& bodies) const
   return tiers;
 }
 
-// As the target says that loops best walk what lies in `memory`, if it states it.
+// Sets what the target states for loops over data in `memory`, if it states it.
 void FormMaker::walk_from(Tier& tier, std::string_view memory, int lane_bytes) const {
-  constexpr uint64_t kRows = 4;  // go at once at most, in half of L1 where they are walked again
+  constexpr uint64_t kRows = 4;  // the most at once, in half of L1 where they are traversed again
   const MemorySpace* from = target_.memory(memory);
   if (!from) return;
   const auto together = static_cast<int>(from->prefetch_together);
@@ -182,7 +182,7 @@ void FormMaker::walk_from(Tier& tier, std::string_view memory, int lane_bytes) c
   tier.passes.far_by_halves = from->load_bytes > 0 && from->load_bytes < kLineBytes;
   if (from->row_lines > 0) tier.lower.longest_row_once = static_cast<int>(from->row_lines * kLineBytes) / lane_bytes;
   tier.lower.longest_row_again = static_cast<int>(first_cache_bytes() / 2 / kRows) / lane_bytes;
-  // Lines are fetched ahead along single rows.
+  // Lines are prefetched along single rows.
   if (from->prefetch_reads > 0)
     tier.lower.longest_row_again = std::min(tier.lower.longest_row_again, tier.lower.longest_row_once);
 }

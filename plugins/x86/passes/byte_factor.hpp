@@ -1,4 +1,4 @@
-// Products of byte lanes by constants; the machine has no byte multiplication.
+// Products of byte lanes by constants, because there is no byte multiplication.
 #pragma once
 #include <optional>
 

@@ -225,12 +225,12 @@ class Joiner {
     return std::nullopt;
   }
   bool is_for_one(size_t b) const { return bundle(b).readers.size() == 1 && !bundle(b).read_apart; }
-  // Packing enforces the lower bound by saturation. For i8 the machine gives that bound for NaN, too.
+  // Packing enforces the lower bound by saturation. For i8 the conversion gives that bound for NaN, too.
   bool needs_no_low(size_t b, const Clamped& by) const {
     return by.from_least && (by.type == kU8 || by.is_number) && !read_elsewhere(b) && is_for_one(by.high);
   }
 
-  // ---- Whether it pays: instructions of the machine ----
+  // ---- Whether it pays: machine instructions ----
 
   int gain_of(const Instruction& one) const {
     // A table of lanes of 32 bits takes about as long for one vector as one of bytes.
@@ -346,7 +346,7 @@ class Joiner {
     made.push_back(std::move(one));
   }
 
-  // The machine has only 16-bit products; for some constants, sums take fewer instructions.
+  // There are only 16-bit products; for some constants, sums take fewer instructions.
   void write_product(size_t b, std::vector<Instruction>& made) {
     Instruction one = at(b);
     const size_t factor = maker(b, 0) ? 1 : 0;

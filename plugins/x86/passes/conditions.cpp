@@ -8,7 +8,7 @@
 //   %9 = Where %6, %7, %8
 //
 // On avx2, a comparison that is only read by choices becomes its opposite where that takes fewer instructions: for
-// integers the machine has Equal and Greater, and for unsigned bytes the minimum of two.
+// integers there are only Equal and Greater, and for unsigned bytes the minimum.
 //
 //   %3 = LessOrEqual %1, %2             %3 = Greater %1, %2
 //   %9 = Where %3, %7, %8               %9 = Where %3, %8, %7

@@ -2,8 +2,8 @@
 //
 // x / c = RN(x h + RN(x l)), where h = 1/c rounded towards 0 and l = 1/c - h (Brisebarre, Muller, Raina, "Accelerating
 // correctly rounded floating-point division when the divisor is known in advance", 2004). This takes two operations
-// with a throughput of one cycle, where the machine divides in ten and more. Infinities, zeros and NaN are correct,
-// because h and l have the same sign.
+// with a throughput of one cycle, instead of a division with one of ten cycles or more. Infinities, zeros and NaN are
+// correct, because h and l have the same sign.
 #include <algorithm>
 #include <bit>
 #include <cmath>

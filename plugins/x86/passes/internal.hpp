@@ -51,7 +51,7 @@ std::vector<int> ports_of(const LinearKernel& kernel);
 
 bool writes_memory(Name op);
 bool is_non_temporal(Name op);
-// Of as many bytes as four vectors of 32-bit lanes have lanes.
+// Whether the operator accesses as many bytes as four vectors of 32-bit lanes have lanes.
 bool is_of_four(Name op);
 bool is_prefetch(Name op);
 void fetch_into_second(Instruction& prefetch);  // into L2

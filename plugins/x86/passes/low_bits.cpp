@@ -1,5 +1,5 @@
 // Demanded bits: integers of which only low bits are read. Drops Wraps that change no demanded bit, and converts
-// clamped floats with the machine's instruction (ConvertInRange).
+// clamped floats with a single instruction (ConvertInRange).
 #include <map>
 
 #include "x86/names.hpp"
@@ -69,7 +69,7 @@ ElementType wrapped_to(const Instruction& wrap) {
 }
 
 LowBits::LowBits(const LinearKernel& kernel, const Uses& uses) : bits_(kernel.registers.size()) {
-  // Registers that loops carry are read before they are written: all of their bits count.
+  // Loop-carried registers are read before they are written: all of their bits count.
   for (size_t id = 0; id < bits_.size(); ++id)
     if (!uses.once(static_cast<RegisterId>(id))) bits_[id] = kAllBits;
   for (auto one = kernel.body.rbegin(); one != kernel.body.rend(); ++one)

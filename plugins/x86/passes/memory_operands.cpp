@@ -19,13 +19,13 @@ bool is_float(const LinearKernel& kernel, const Instruction& user) {
   return kernel.registers[static_cast<size_t>(user.out[0])].element.is_float();
 }
 
-// AVX2 has no product of 64-bit integers.
+// AVX2 has no product of 64-bit integers, so Mul of these has no memory operand.
 bool machine_multiplies(const LinearKernel& kernel, const Instruction& user) {
   const ElementType element = kernel.registers[static_cast<size_t>(user.out[0])].element;
   return element.is_float() || element.bits() == 32;
 }
 
-// Gives `user` its operand `value` from memory. False when it has no such form.
+// Makes `value` a memory operand of `user`. False when there is no such form.
 bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
   static const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kFma("Fma"), kMax("Max"), kMin("Min");
   const bool extreme = user.op == kMax || user.op == kMin;

@@ -1,4 +1,4 @@
-// The list of all passes.
+// The order of all passes.
 #include "x86/passes/passes.hpp"
 
 #include <tenon/snippet/linear/unroll.hpp>
@@ -19,9 +19,9 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   mark_narrow_loads(kernel);
   if (options.contract) contract_multiply_add(kernel);
   set_signs(kernel);
-  // Behind contraction, as it counts what stands beside quotients.
+  // After contraction, because it counts the other instructions beside quotients.
   if (options.contract) divide_by_standing(kernel, options);
-  // Behind contraction, which stays within loops: bits are those of open extents.
+  // After contraction, which does not cross loops, so that the bits are those of open extents.
   if (options.near) snippet::unroll_known_loops(kernel);
   drop_neutral_folds(kernel);
   share_nan_checks(kernel);
@@ -38,7 +38,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.stream_stores) stream_stores(kernel, options), loads_before_stores(kernel);
   if (options.items) stage_items(kernel, *options.items);
   if (options.staged_rows) stage_rows(kernel, *options.staged_rows);
-  // Blocks and joined rows are short, and several of their rows side by side already.
+  // Blocks and joined rows are short, and several of their rows are processed side by side already.
   if (kernel.blocks.dim < 0) {
     fetch_ahead(kernel, options);
   } else if (options.block_cache_bytes > 0) {
@@ -47,7 +47,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
       fetch_rows_ahead(kernel);
     else if (options.prefetch_blocks && !kernel.merged)
       prefetch_blocks(kernel);
-    // Their blocks are long rows that no cache holds.
+    // The blocks are long rows that no cache holds.
     if (kernel.merged && !kernel.blocks.inside && options.prefetch_reads.lines > 0)
       prefetch_lines(kernel, {}, options.prefetch_reads);
   }

@@ -2,9 +2,9 @@
 //
 // Terms: a row is the elements along the innermost dim; a sweep is one traversal of the reduced dims; a stretch is a
 // contiguous part of an array that a loop traverses as one stream; a form is one variant of a kernel's code. A register
-// is alike (uniform) when all of its lanes hold the same value. A value is near when a near cache holds it.
+// is uniform (`alike` in names) when all of its lanes hold the same value. A value is near when a near cache holds it.
 //
-// They insert instructions of the plugin's own, with rows in the jitter table (structure.hpp):
+// The passes insert instructions of the plugin's own, with rows in the jitter table (structure.hpp):
 //
 //   Fma a, b, c   a * b + c      Fms a, b, c   a * b - c      Fnma a, b, c   c - a * b       rounded once
 //   AddMemory SubMemory MulMemory DivMemory MaxMemory MinMemory  [memory], a       a op memory
@@ -25,8 +25,8 @@
 //   AddBytes and others          four vectors of 32-bit lanes as one of bytes (emitters/bytes.cpp)
 //   LoadBytes, StoreBytes        of such vectors; StoreBytesStreaming is the non-temporal StoreBytes
 //   PackBytes a, b, c, d; UnpackBytes0 x to UnpackBytes3 x   to bytes and back; attribute `u8` or `i8` 1: for lanes
-//                                that are values of this type or 0x80000000, and with `u8` any below 0, which become 0;
-//                                with `number` 1 and `i8`, lanes of the former and any below -128, which become that
+//                                that are values of this type or 0x80000000; with `u8`, negative lanes become 0; with
+//                                `i8` and `number` 1, lanes of the type or below -128, which become -128
 //   ByteTable x, ByteTableBytes x   entries of a table of 256 bytes (emitters/byte_tables.hpp)
 //   SpreadByte x, SpreadMask x   of a uniform x: one byte or mask value in all bytes
 //   TabulatedErf x, TabulatedTanh x   the function of a polynomial of x, attribute `of` (emitters/odd_table.hpp)
@@ -37,7 +37,7 @@
 //   StoreLineRest [memory], left, mask       stores the part of that line before [memory]
 //   StageBegin, StageItem [memory], StageLine, StageDone [memory], StageRest   staging of items (passes/items.cpp)
 //   StageRowsBegin [memory] -> pointer, StageRows [memory] -> pointer, StageRowsRest [memory]   staging of rows
-//   FetchOn [memory] -> pointer  PrefetchRead into L2 there, and so many `bytes` on
+//   FetchOn [memory] -> pointer  PrefetchRead into L2 there; the result is `bytes` further on
 //   ErfInTurn2 a, b; ExpInTurn4 a, b, c, d; and others   the function of each operand, interleaved (forms/in_turn.cpp)
 //   StoreStreaming [memory], a   non-temporal Store of whole vectors; the address is a multiple of the bytes stored.
 //                                Kernels that contain one end with a fence (assembly.hpp)

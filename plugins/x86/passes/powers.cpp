@@ -1,5 +1,5 @@
-// Products of integers by constants that are powers of two, or differ from one by 1, become sums or shifts: machines
-// multiply 32 bits in one to four operations, and 64 bits in three and more. Exact modulo 2^bits.
+// Products of integers by constants that are powers of two, or differ from one by 1, become sums or shifts: a product
+// of 32 bits takes one to four operations, and one of 64 bits three and more. Exact modulo 2^bits.
 //
 //   %3 = Scalar {bits = 0x8}      %4 = MulByPower %1 {power = 3}
 //   %4 = Mul %1, %3

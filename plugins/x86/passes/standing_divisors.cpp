@@ -13,16 +13,16 @@
 //
 //   %r = Mul %x, %l   %q = Fma %x, %h, %r
 //
-// s is odd (in the sense of OddDivisor) where h or l may not be a normal number; the machine then divides. DivStanding
+// s is odd (in the sense of OddDivisor) where h or l may not be a normal number; there the divider is used. DivStanding
 // is the two products, with one check of o for several vectors; where s is known to be moderate (body/numbers.hpp) the
 // check is omitted.
 //
 // Accuracy: this cannot be proved correctly rounded for all x. It gives the quotient except for one in a million
 // (beyond 2^100 one in ten), and there the float next to it; below 2^-100 it is within two units in the last place.
 //
-// Cost: two operations with a throughput of one cycle, where the machine divides in five and more. It does not pay in
-// loops where each of the machine's vector units has as much other work for each quotient. Preparing a divisor takes as
-// long as several quotients, and relatively longer the more units there are for products, since only one unit divides.
+// Cost: two operations with a throughput of one cycle, instead of a division with one of five cycles or more. It does
+// not pay in loops where each vector unit has as much other work for each quotient. Preparing a divisor takes as long
+// as several quotients, and relatively longer the more units there are for products, since only one unit divides.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -77,7 +77,7 @@ class StandingDivisors {
   }
 
  private:
-  // Open extents count as many.
+  // An open extent counts as a large trip count.
   double trips_of(const Loop& loop) const {
     const auto dim = static_cast<size_t>(loop.dim);
     const int64_t extent = dim < kernel_.extents.size() ? kernel_.extents[dim] : -1;

@@ -16,7 +16,7 @@ bool moves(const Loop* rows, const std::vector<int>& ports, int port) {
   return rows && std::ranges::any_of(rows->shifts, points);
 }
 
-// For short rows that are processed several at once: about as many further rows are prefetched.
+// For short rows that are processed several at once: the prefetch distance is about as many rows.
 std::optional<int64_t> ahead_of_rows(const LinearKernel& kernel, const Loop* rows) {
   constexpr int64_t kJoinedBytes = 2048;
   if (kernel.joined.rows < 0 || !rows || rows->increment == 1) return std::nullopt;

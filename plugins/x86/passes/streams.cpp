@@ -1,6 +1,6 @@
 // Splits a long row into several stretches that one loop traverses side by side: main memory serves several streams
-// faster than one. Only for loops of single vectors, of lanes or of bytes, that store non-temporally and carry nothing
-// between iterations.
+// faster than one. For loops of single vectors, of lanes or of bytes, that store non-temporally. Right because they
+// carry nothing between iterations, so iterations may run in any order.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -21,7 +21,7 @@ struct VectorLoop {
 
 bool begins_loop(const Instruction& one) { return one.op == kLoopBegin || one.op == kTailBegin; }
 
-// Loops of single vectors, or of single vectors of bytes, that store non-temporally: of a row the first.
+// The first such loop of each row: a loop of single vectors, of lanes or of bytes, that stores non-temporally.
 std::vector<VectorLoop> candidates(const LinearKernel& kernel) {
   std::vector<VectorLoop> found;
   std::set<RegisterId> counters;

@@ -12,8 +12,10 @@
 //                                           }
 //                                         }
 //
-// What has become invariant in such a loop is hoisted, and may be a condition in turn. Right because lane 0 of a
-// uniform condition decides for all lanes and iterations.
+// Instructions that have become invariant in such a loop are hoisted, and may in turn be conditions. Right because the
+// condition is uniform and loop-invariant: lane 0 decides for all lanes and iterations. Pays where the loops, on
+// average over both outcomes, save a tenth of their cycles and more than a mispredicted branch
+// (PassOptions::unswitch_cycles).
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -28,7 +30,7 @@ using snippet::begins_region, snippet::ends_region, snippet::RegisterIds;
 
 class Unswitch {
  public:
-  static constexpr size_t kMostInstructions = 800;  // of a kernel that comes of it
+  static constexpr size_t kMostInstructions = 800;  // of the resulting kernel
 
   Unswitch(LinearKernel& kernel, const PassOptions& options) : kernel_(kernel), options_(options) {}
 
@@ -43,7 +45,7 @@ class Unswitch {
   }
 
  private:
-  // All of [begin, end) behind the condition, from the first loop on to where what is around it ends.
+  // A condition, and what it guards: [begin, end), from the first loop after it to the end of the enclosing region.
   struct Choice {
     RegisterId condition = -1;
     size_t begin = 0, end = 0;
@@ -53,7 +55,7 @@ class Unswitch {
 
   static size_t index(RegisterId id) { return static_cast<size_t>(id); }
   bool is_lanes(RegisterId id) const { return kernel_.registers[index(id)].file != codegen::RegisterFile::general; }
-  // Does it make its lanes of other lanes alone?
+  // Whether it only computes lanes from other lanes.
   bool is_pure(const Instruction& one) const {
     const auto are_lanes = [&](const RegisterIds& ids) {
       return !ids.empty() && std::ranges::all_of(ids, [&](RegisterId id) { return is_lanes(id); });
@@ -66,7 +68,7 @@ class Unswitch {
   std::optional<Choice> best_choice() const {
     const Alike alike(kernel_, *uses_);
     std::optional<Choice> best;
-    std::vector<size_t> around;  // ends of what is open
+    std::vector<size_t> around;  // ends of the open regions
     for (size_t i = 0; i < body().size(); ++i) {
       const Instruction& one = body()[i];
       if (begins_region(one.op)) around.push_back(snippet::end_of_region(body(), i));
@@ -91,7 +93,7 @@ class Unswitch {
     });
   }
 
-  // What the loops take less, for an element; 0: not enough.
+  // Cycles saved for one element; 0: not enough.
   double gain_of(RegisterId condition, size_t begin, size_t end, bool is_outermost) const {
     constexpr double kLeastPart = 0.1;
     const Instructions all(body().begin() + static_cast<std::ptrdiff_t>(begin),
@@ -101,12 +103,12 @@ class Unswitch {
     const double gain = before - after;
     if (options_.unswitch_cycles == 0) return std::max(gain, std::numeric_limits<double>::min());
     if (gain < kLeastPart * before) return 0;
-    // Alike for all calls, a jump is foreseen.
+    // Outside all loops the condition is the same for all calls, so the branch is predicted.
     const double least = is_outermost ? options_.unswitch_cycles / 4 : options_.unswitch_cycles;
     const std::optional<double> elements = elements_of(all);
     return elements && gain * *elements < least ? 0 : gain;
   }
-  // Cycles of vector loops for an element.
+  // Cycles of vector loops for one element.
   double cycles_of(const Instructions& code) const {
     double cycles = 0;
     std::vector<double> elements{0};
@@ -121,7 +123,7 @@ class Unswitch {
     }
     return cycles;
   }
-  // That all loops in it walk together, where that is known.
+  // The number of elements that all of its loops traverse together, where that is known.
   std::optional<double> elements_of(const Instructions& code) const {
     const std::vector<int64_t>& extents = kernel_.extents;
     double elements = 1;
@@ -141,9 +143,9 @@ class Unswitch {
     return elements;
   }
 
-  // ---- One of the two ----
+  // ---- One of the two versions ----
 
-  // The code where the condition is so.
+  // The code for one outcome of the condition.
   Instructions chosen(const Instructions& code, RegisterId condition, bool holds) const {
     std::map<RegisterId, bool> known{{condition, holds}};
     std::map<RegisterId, RegisterId> same;
@@ -166,7 +168,7 @@ class Unswitch {
     for (RegisterId& id : one.in)
       if (const auto found = same.find(id); found != same.end()) id = found->second;
   }
-  // Which operand it comes to; of conditions that are known, that too.
+  // The operand that the instruction is equal to, if any; records the outcomes of conditions that follow.
   std::optional<RegisterId> value_of(const Instruction& one, std::map<RegisterId, bool>& known) const {
     const auto truth = [&](size_t i) -> std::optional<bool> {
       const auto found = known.find(one.in[i]);
@@ -193,7 +195,7 @@ class Unswitch {
     return std::nullopt;
   }
 
-  // What does not change in a loop stands before it, once.
+  // Loop-invariant code motion: moves what is invariant in a loop before it, without duplicates.
   Instructions hoisted(Instructions code) const {
     Instructions made, before;
     std::map<RegisterId, RegisterId> same;
@@ -243,7 +245,7 @@ class Unswitch {
            one.out.size() == other.out.size() && element(one.out[0]) == element(other.out[0]);
   }
 
-  // Without what only makes or loads lanes that nobody reads.
+  // Dead code elimination for instructions that only compute or load lanes.
   void drop_idle(Instructions& code) const {
     static const Name kLoads[] = {kLoad, kBroadcastLoad};
     std::map<RegisterId, int> reads;
@@ -262,7 +264,7 @@ class Unswitch {
     std::erase_if(code, [&](const Instruction&) { return gone[i++] != 0; });
   }
 
-  // ---- Both of them ----
+  // ---- Both versions ----
 
   void divide(const Choice& choice) {
     const auto at = [&](size_t i) { return kernel_.body.begin() + static_cast<std::ptrdiff_t>(i); };
@@ -281,7 +283,8 @@ class Unswitch {
     made.insert(made.end(), std::make_move_iterator(at(choice.end)), std::make_move_iterator(kernel_.body.end()));
     kernel_.body = std::move(made);
   }
-  // Loops of its own, and registers where `all` alone has them: those that are read or written around it stay.
+  // Gives the copy its own loops, and its own registers for those used only in `all`; others are read or written
+  // outside.
   void take_other_registers(const Instructions& all, Instructions& copy) {
     std::map<RegisterId, int> uses;
     const auto for_each_use = [](Instruction& one, auto&& take) {

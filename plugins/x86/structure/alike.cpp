@@ -1,5 +1,5 @@
-// Quotients and roots of values that are alike in all lanes: the machine takes them lane group by lane group, so 128
-// bits and a broadcast cost a third of a whole vector. With attribute `first_lane` no other lane is wanted.
+// Quotients and roots of uniform values. The divider processes a vector in groups of lanes, so 128 bits and a broadcast
+// take a third of the time of a whole vector. With attribute `first_lane` only lane 0 is needed.
 #include "x86/structure/internal.hpp"
 
 namespace tenon::x86 {

@@ -1,4 +1,4 @@
-// FillTail, FoldLanes, and what passes NaN on from vectors that are folded to there (passes/nan.cpp).
+// FillTail, FoldLanes, and the propagation of NaN to the result from the vectors of a reduction (passes/nan.cpp).
 #include "x86/structure/fold.hpp"
 
 #include <array>

@@ -1,4 +1,4 @@
-// Folds of lanes by halves: what FoldLanes and the folds of several rows share.
+// Reductions over lanes by halving, shared by FoldLanes and the reductions of several rows.
 #pragma once
 #include "x86/structure/internal.hpp"
 
@@ -6,15 +6,15 @@ namespace tenon::x86 {
 
 enum class FoldBy : uint8_t { add, mul, max, min };
 
-// Attribute `by`; an error for any other than the four.
+// Attribute `by`; an error for any value but the four.
 Result<FoldBy> fold_by(const Emission& e);
 
-// How many bits of registers hold lanes to fold: all, or 128 or 256 when those behind hold what changes nothing
-// (attribute `first`). Of a sum of floats one lane of those counts, so that it is 0 of rows of -0.
+// How many bits of a register hold lanes to be reduced: all, or 128 or 256 when the lanes after those hold the neutral
+// element (attribute `first`). For a sum of floats one of the latter is included, so that the sum of rows of -0 is 0.
 int folded_bits(const Emission& e, FoldBy by);
 
-// FoldLanes: halves upon halves, so that at the end each lane holds the fold of all, or with attribute `first_lane`
-// that one. `e` has scratch vectors.
+// FoldLanes: halves are combined repeatedly, so that at the end each lane holds the reduction of all lanes, or with
+// attribute `first_lane` only lane 0. `e` has scratch vectors.
 struct Folder {
   using Xmm = Xbyak::Xmm;
   X86Context& c;
@@ -25,19 +25,19 @@ struct Folder {
 
   Xmm temporary(size_t i, const Xmm& like) const { return c.vector(e.vectors[i], like.getBit()); }
 
-  // acc = the larger or smaller; NaN if either is, where anything asks for that (body/spared.hpp).
+  // acc = the larger or smaller; NaN if either is, where that is requested (body/spared.hpp).
   void extreme_float(const Xmm& acc, const Xmm& other) const {
     const bool wide = element.bits() == 64, max = by == FoldBy::max;
     if (e.attributes.has("numbers")) return max ? g.vmaxps(acc, acc, other) : g.vminps(acc, acc, other);
     if (e.attributes.has("magnitudes")) return g.vpmaxsd(acc, acc, other);
     const Xmm result = temporary(1, acc);
-    // The instruction answers its second operand when one is NaN, so acc's NaN is put back, or one of all bits.
+    // The instruction returns its second operand when one is NaN, so acc's NaN is restored, or a NaN of all ones.
     if (max)
       wide ? g.vmaxpd(result, acc, other) : g.vmaxps(result, acc, other);
     else
       wide ? g.vminpd(result, acc, other) : g.vminps(result, acc, other);
     if (c.avx512()) {
-      constexpr uint64_t kNaNs = 0x22;  // quiet and other NaN of acc: itself, quiet; all else: as it is
+      constexpr uint64_t kNaNs = 0x22;  // quiet and signalling NaN of acc: the NaN, quiet; otherwise unchanged
       wide ? g.vfixupimmpd(result, acc, c.constant(element, kNaNs), 0)
            : g.vfixupimmps(result, acc, c.constant(element, kNaNs), 0);
       return c.move(acc, result);
@@ -52,7 +52,7 @@ struct Folder {
     element == kI32 ? g.vpminsd(acc, acc, other) : g.vpminud(acc, acc, other);
   }
 
-  // avx2 compares signed numbers only: the sign bits of unsigned ones are turned.
+  // avx2 compares signed numbers only: the sign bits of unsigned ones are flipped.
   void extreme_int64_avx2(const Xmm& acc, const Xmm& other) const {
     const Xmm greater = temporary(1, acc), right = temporary(2, acc);
     if (element == kU64) {
@@ -104,7 +104,7 @@ struct Folder {
     }
   }
 
-  // The upper half onto the lower: what is left of 512 bits goes through the machine in half the time.
+  // Combines the upper half with the lower one: the rest of a reduction of 512 bits then takes half the time.
   void halve(int bits) const {
     const int to = e.out[0].at.number, from = e.vectors[0];
     const Xmm acc = c.vector(e.out[0].at.number, bits / 2), other = temporary(0, acc);
@@ -136,7 +136,7 @@ struct Folder {
       combine(acc, other);
     }
     if (e.attributes.has("first_lane")) return;
-    // Of +0 and -0, or two NaNs, each half took its own.
+    // With +0 and -0, or two NaNs, the halves may hold different ones.
     const bool alike = !element.is_float() || by == FoldBy::add || by == FoldBy::mul;
     if (alike && static_cast<int>(acc.getBit()) == e.lanes * element.bits()) return;
     const Xmm low = c.xmm(acc.getIdx()), all = c.vector(e.out[0], e.lanes);
@@ -144,7 +144,7 @@ struct Folder {
   }
 };
 
-// Of numbers, for one of the two instruction sets.
+// A row for numbers, for one of the two instruction sets.
 inline JitterRow fold_row(const char* op, bool avx512, codegen::ScratchNeeds scratch, double cycles,
                           std::unique_ptr<codegen::Emitter> (*make)(const Attributes&)) {
   JitterRow made{.op = op, .types = codegen::kNumberLanes, .scratch = scratch, .cycles = cycles, .make = make};

@@ -1,5 +1,5 @@
-// Four rows at once: FoldRows, each into a register, and FoldFour, into four lanes, the first of a register, whose
-// others hold anything; and what is made of such lanes.
+// Four rows at once. FoldRows reduces each into a register of its own; FoldFour reduces them into the first four lanes
+// of one register, whose other lanes are undefined. Also operators on such groups of four lanes.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +10,7 @@ namespace {
 
 using Xbyak::Xmm;
 
-// The four lanes, again and again up to the end of the register.
+// Repeats the four lanes up to the end of the register.
 void repeat_four(X86Context& c, const Xmm& out, const Xmm& in, ElementType element) {
   auto& g = c.gen();
   const bool wide = element.bits() == 64;
@@ -24,7 +24,7 @@ void repeat_four(X86Context& c, const Xmm& out, const Xmm& in, ElementType eleme
     g.vinsertf128(c.ymm(out.getIdx()), c.ymm(in.getIdx()), c.xmm(in.getIdx()), 1);
 }
 
-// One of four lanes, which each group of four has, into all.
+// Broadcasts lane `at` of each group of four lanes to the whole group.
 void spread_four(X86Context& c, const Xmm& out, const Xmm& in, ElementType element, int at) {
   const auto shuffle = static_cast<uint8_t>(at * 0x55);
   if (element.bits() == 32)
@@ -35,8 +35,8 @@ void spread_four(X86Context& c, const Xmm& out, const Xmm& in, ElementType eleme
     c.gen().vpermpd(c.ymm(out.getIdx()), in, shuffle);
 }
 
-// Four vectors share each step, one half of a register for each, then a quarter; every lane of the four
-// goes the way that it goes in FoldLanes.
+// Four vectors share each step: one takes half of a register, then a quarter. Each lane of the four is combined in the
+// same order as in FoldLanes, so the bits are the same.
 
 struct RowFolder {
   X86Context& c;
@@ -44,14 +44,14 @@ struct RowFolder {
   FoldBy by;
   Folder folder{c, e, by};
   ElementType element = e.out[0].element;
-  // The four results are in one register.
+  // All four results are in one register.
   int bits = std::max(folded_bits(e, by), 4 * static_cast<int>(element.bits())), whole = e.lanes * element.bits();
   Xbyak::CodeGenerator& g = c.gen();
 
   Xmm temporary(size_t i) const { return c.vector(e.vectors[i], bits); }
   Xmm row(size_t i) const { return c.vector(e.in[i].at.number, bits); }
 
-  // The lower halves of a and b side by side, and the upper ones.
+  // low = the lower halves of a and b, high = the upper ones.
   void halves(const Xmm& low, const Xmm& high, const Xmm& a, const Xmm& b) const {
     if (bits == 128) {
       g.vunpcklpd(low, a, b);
@@ -68,7 +68,7 @@ struct RowFolder {
     }
   }
 
-  // The lower halves of the halves of a and b, and the upper ones: of rows 0 1 2 3, or 0 2 1 3 where bits are 256.
+  // The lower halves of the halves of a and b, and the upper ones: of rows 0 1 2 3, or of 0 2 1 3 where bits is 256.
   void quarters(const Xmm& low, const Xmm& high, const Xmm& a, const Xmm& b) const {
     if (bits == 128) {
       g.vshufps(low, a, b, 0x88);
@@ -82,13 +82,13 @@ struct RowFolder {
     }
   }
 
-  // Lanes of `shuffle` of each 128 bits, onto the others.
+  // Combines each 128 bits with its own lanes permuted by `shuffle`.
   void fold_inside(const Xmm& acc, const Xmm& other, int shuffle) const {
     g.vpshufd(other, acc, static_cast<uint8_t>(shuffle));
     folder.combine(acc, other);
   }
 
-  // All lanes of a row are its first: of +0 and -0, or two NaNs, each lane took its own.
+  // Broadcasts the first lane of a row: with +0 and -0, or two NaNs, the lanes may hold different ones.
   void spread(const Xmm& folded) const {
     if (bits < whole) return spread_packed(folded);
     constexpr std::array<int, 4> kOrdered{0x00, 0x55, 0xaa, 0xff}, kCrossed{0x00, 0xaa, 0x55, 0xff};
@@ -106,7 +106,7 @@ struct RowFolder {
     }
   }
 
-  // Of registers that hold more lanes than were folded.
+  // For registers that hold more lanes than were reduced.
   void spread_packed(const Xmm& folded) const {
     const Xmm four = c.vector(e.vectors[0], whole);
     pack(four, folded);
@@ -114,7 +114,7 @@ struct RowFolder {
     for (size_t i = 0; i < 4; ++i) spread_four(c, c.vector(e.out[i], e.lanes), four, element, static_cast<int>(i));
   }
 
-  // The four rows in four lanes, the first of `out`; clobbers temporary 1.
+  // Packs the four rows into the first four lanes of `out`; clobbers temporary 1.
   void pack(const Xmm& out, const Xmm& folded) const {
     const Xmm numbers = temporary(1), low = c.xmm(folded.getIdx()), high = c.xmm(numbers.getIdx());
     constexpr std::array<uint32_t, 16> kFloats{0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12, 0, 4, 8, 12},
@@ -135,7 +135,7 @@ struct RowFolder {
     }
   }
 
-  // Where the four rows are, each in its lanes. Folder::combine takes the temporaries 1 and 2.
+  // Returns the register with the four rows, each in its lanes. Folder::combine clobbers the temporaries 1 and 2.
   Xmm fold() const {
     const Xmm low = temporary(0), high = temporary(3), second = temporary(4);
     halves(low, high, row(0), row(1));
@@ -165,7 +165,7 @@ Result<void> emit_fold_four(X86Context& c, const Emission& e) {
   return {};
 }
 
-// The register as far as four lanes reach.
+// The part of the register that has four lanes.
 Xmm four_of(const X86Context& c, const EmitValue& value) { return c.vector(value, 4); }
 
 Result<void> emit_divide_four(X86Context& c, const Emission& e) {
@@ -191,7 +191,7 @@ Result<void> emit_spread_four(X86Context& c, const Emission& e) {
   return {};
 }
 
-// The first four lanes.
+// Stores the first four lanes.
 Result<void> emit_store_four(X86Context& c, const Emission& e) {
   const Xbyak::Address address = c.address(*e.memory);
   if (e.in[0].element.bits() == 64)

@@ -1,4 +1,4 @@
-// What the files of structure rows share.
+// Shared by the files of structure rows.
 #pragma once
 #include <optional>
 #include <vector>
@@ -17,7 +17,7 @@ using codegen::RegisterFile;
 
 inline constexpr const char* kAvx512Feature = "avx512f";
 
-// An emitter that is a function.
+// An emitter that calls a function.
 template <Result<void> (*kEmit)(X86Context&, const Emission&)>
 class FunctionEmitter final : public codegen::Emitter {
  public:
@@ -30,16 +30,16 @@ std::unique_ptr<codegen::Emitter> make_function(const Attributes&) {
   return std::make_unique<FunctionEmitter<kEmit>>();
 }
 
-// The integer attribute, which must be there.
+// A required integer attribute.
 Result<int64_t> integer_attribute(const Emission& emission, Name name);
-// The value of the instruction's param, or its loop's limit, when it is known (snippet::Param::known) and an
-// instruction can hold it.
+// The value of the instruction's param, or of its loop's limit, when it is known (snippet::Param::known) and fits an
+// immediate operand.
 std::optional<int32_t> known_param(const Emission& emission);
-// Of instructions about memory; an error for a type of memory that is not one of the lane's.
+// The memory operand; an error if there is none, or if its type cannot be converted to or from the lane's.
 Result<const EmitAddress*> memory_of(const Emission& emission, ElementType lane);
 
-// For rows whose operands are lanes and, of tails, a mask and a count: whether the lanes (the first operand of what has
-// no result, else the first result) are of one of the types.
+// For rows whose operands are lanes and, in tails, a mask and a count: whether the lanes (the first result, or the
+// first operand where there is no result) are of one of the types.
 template <const ElementType&... kTypes>
 bool lanes_are(const codegen::Signature& signature) {
   const ElementType lane = signature.out.empty() ? signature.in[0] : signature.out[0];

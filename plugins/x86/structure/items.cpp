@@ -1,6 +1,6 @@
-// The stages of items and of rows (passes/items.cpp): what these become, as lines that later are stored non-temporally.
-// That of items begins with what is known of it, and behind that lie two items, which take turns: one is made while the
-// other goes out.
+// Staging buffers of items and of rows (passes/items.cpp): results are collected in them until they fill cache lines,
+// which are then stored with non-temporal stores. The buffer of items has its state in the first line and then two
+// items, which alternate: one is computed while the other is stored.
 #include "x86/structure/internal.hpp"
 
 namespace tenon::x86 {
@@ -8,14 +8,14 @@ namespace {
 
 using Xbyak::Reg64;
 
-// Of the stage's first line.
+// Offsets in the first line of the buffer.
 enum : int {
-  kLine = 0,     // the next line that goes out
-  kLast = 8,     // behind the last one
-  kTo = 16,      // bytes from there to the output
-  kHere = 24,    // the item that is made
-  kThere = 32,   // the other
-  kStates = 64,  // bytes of all
+  kLine = 0,     // the next line to be stored
+  kLast = 8,     // end of the lines to be stored
+  kTo = 16,      // distance in bytes from there to the output
+  kHere = 24,    // the item that is being computed
+  kThere = 32,   // the other item
+  kStates = 64,  // bytes of the whole state
 };
 
 Result<Reg64> load_state(X86Context& c, const Emission& e) {
@@ -25,7 +25,7 @@ Result<Reg64> load_state(X86Context& c, const Emission& e) {
   return stage;
 }
 
-// An item begins up to 63 bytes into its first line.
+// An item begins up to 63 bytes after the begin of its first line.
 Result<void> emit_stage_begin(X86Context& c, const Emission& e) {
   TENON_TRY(stage, load_state(c, e));
   TENON_TRY(bytes, integer_attribute(e, "bytes"));
@@ -101,7 +101,7 @@ Result<void> emit_fetch_on(X86Context& c, const Emission& e) {
   return {};
 }
 
-// The lines that have bytes of neighbours go through the caches, where these meet theirs.
+// Lines shared with neighbouring items are stored into the caches, where the parts are merged.
 Result<void> emit_stage_done(X86Context& c, const Emission& e) {
   TENON_TRY(stage, load_state(c, e));
   TENON_TRY(bytes, integer_attribute(e, "bytes"));
@@ -112,7 +112,7 @@ Result<void> emit_stage_done(X86Context& c, const Emission& e) {
   auto& g = c.gen();
   Xbyak::Label begins, within, done;
   store_rest(c, stage, to, line);
-  // The item is what goes out now, and the other what is made next.
+  // Swaps the items: the finished one is to be stored now, the other one is computed next.
   g.mov(a, g.ptr[stage + kHere]);
   g.mov(to, g.ptr[stage + kThere]);
   g.mov(g.ptr[stage + kHere], to);
@@ -126,7 +126,7 @@ Result<void> emit_stage_done(X86Context& c, const Emission& e) {
   g.mov(a, end);
   g.and_(a, 63);
   g.mov(end, c.param(bytes));
-  g.add(end, a);  // from the first line's begin
+  g.add(end, a);  // from the begin of the first line
   g.test(a, a);
   g.jz(begins);
   g.mov(bits, -1);
@@ -156,15 +156,15 @@ Result<void> emit_stage_done(X86Context& c, const Emission& e) {
   g.vmovdqu8(g.ptr[a + to] | part, line);
   g.add(to, a);
   g.add(to, c.param(bytes));
-  g.prefetchw(g.ptr[to]);  // about where the next item ends
+  g.prefetchw(g.ptr[to]);  // approximately where the next item ends
   g.L(done);
   return {};
 }
 
-// The stage of rows: what is known of it, and behind that what has not gone out, from a line's begin on.
+// The buffer of rows: its state, then what has not been stored yet, from the begin of a line on.
 enum : int {
-  kRowsTo = 0,    // bytes from its first line to the output's
-  kRowsHead = 8,  // bytes of the first line that are not the call's; 0: none, or it has gone out
+  kRowsTo = 0,    // bytes from its first line to that of the output
+  kRowsHead = 8,  // bytes of the first line that do not belong to this call; 0: none, or the line has been stored
 };
 
 Result<void> emit_stage_rows_begin(X86Context& c, const Emission& e) {
@@ -183,7 +183,7 @@ Result<void> emit_stage_rows_begin(X86Context& c, const Emission& e) {
   return {};
 }
 
-// Bytes [at, end) of the stage, into the caches: others have the line's other bytes.
+// Stores bytes [at, end) of the buffer into the caches, because the rest of the line belongs to other calls.
 void store_bytes(X86Context& c, const Reg64& at, const Reg64& end, const Reg64& to, const Reg64& byte) {
   auto& g = c.gen();
   Xbyak::Label next, done;
@@ -197,8 +197,8 @@ void store_bytes(X86Context& c, const Reg64& at, const Reg64& end, const Reg64& 
   g.L(done);
 }
 
-// Whole lines before `end` go out, the first one as far as it is the call's. The scratch register then points behind
-// them; `to` is what `stage` says.
+// Stores the whole lines before `end`, of the first one only the part that belongs to this call. Afterwards the scratch
+// register points to their end. `to` is the distance that the state at `stage` holds.
 void store_whole_lines(X86Context& c, const Emission& e, const Reg64& stage, const Reg64& end, const Reg64& to) {
   const Reg64 at = c.general(e.generals[2]), a = c.scratch();
   const bool wide = c.isa() == Isa::avx512;

@@ -1,4 +1,4 @@
-// Stores of whole lines along rows that begin anywhere (passes/lines.cpp). 512 bits are a line.
+// Stores of whole cache lines along rows that begin anywhere (passes/lines.cpp). A line has 512 bits.
 #include <array>
 #include <bit>
 
@@ -14,13 +14,13 @@ Result<void> check_lanes(const X86Context& c, const Emission& e) {
   return error(Code::internal, e.op, " of ", e.lanes, " lanes: whole vectors of 512 bits in memory alone are lines");
 }
 
-// rax = elements from the line's begin to the address, and whole lines more.
+// rax = elements from the begin of the line to the address, plus any number of whole lines.
 void elements_before(X86Context& c, const Emission& e) {
   c.gen().lea(c.scratch(), c.address(*e.memory));
   c.gen().shr(c.scratch(), std::countr_zero(static_cast<uint32_t>(e.memory->element.bits() / 8)));
 }
 
-// Lane i of what is turned comes from lane i - elements before; the machine takes it modulo the lanes.
+// Lane i of a rotated vector comes from lane i - (elements before); the permutation takes indices modulo the lanes.
 Result<void> emit_line_index(X86Context& c, const Emission& e) {
   TENON_OK(check_lanes(c, e));
   constexpr std::array<uint32_t, 16> k32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -38,7 +38,7 @@ Result<void> emit_line_index(X86Context& c, const Emission& e) {
   return {};
 }
 
-// The lanes from the address on.
+// The lanes from the address to the end of the line.
 Result<void> emit_line_mask(X86Context& c, const Emission& e) {
   TENON_OK(check_lanes(c, e));
   const Reg64 bits = c.general(e.generals[0]);
@@ -59,13 +59,13 @@ Result<void> emit_turn_lanes(X86Context& c, const Emission& e) {
   return {};
 }
 
-// rax = where the line begins that the address lies in.
+// rax = begin of the line that contains the address.
 void line_of(X86Context& c, const Emission& e) {
   c.gen().lea(c.scratch(), c.address(*e.memory));
   c.gen().and_(c.scratch(), -64);
 }
 
-// Of a row's first vector the line is another's before the address.
+// In the line of a row's first vector, the part before the address belongs to another row.
 Result<void> emit_store_line(X86Context& c, const Emission& e) {
   TENON_OK(check_lanes(c, e));
   TENON_TRY(first, integer_attribute(e, "first"));
@@ -89,7 +89,7 @@ Result<void> emit_store_line(X86Context& c, const Emission& e) {
   return {};
 }
 
-// What the last vector has left, if there was one.
+// Stores the remaining lanes of the last vector, if there was one.
 Result<void> emit_store_line_rest(X86Context& c, const Emission& e) {
   TENON_OK(check_lanes(c, e));
   const Reg64 counter = c.general(e.memory->index->number);

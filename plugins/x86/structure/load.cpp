@@ -8,7 +8,7 @@ namespace {
 using Xbyak::Operand;
 using Xbyak::Xmm;
 
-// out's lanes = the elements in `from` (memory, or a register that holds them side by side). `out` may be masked.
+// out's lanes = the elements in `from` (memory, or a register that holds them contiguously). `out` may be masked.
 void convert(X86Context& c, const Xmm& out, ElementType element, const Operand& from) {
   auto& g = c.gen();
   if (element == kF16) return g.vcvtph2ps(out, from);
@@ -24,7 +24,7 @@ void convert(X86Context& c, const Xmm& out, ElementType element, const Operand& 
   element.bits() == 64 ? g.vmovupd(out, from) : g.vmovups(out, from);
 }
 
-// out's lanes = whether the bytes in `from` are 1 (avx2).
+// out's lanes = a mask of the bytes in `from` that are 1 (avx2).
 void bytes_to_lane_mask(X86Context& c, const Xmm& out, int lanes, const Operand& from) {
   auto& g = c.gen();
   if (mask_bits(lanes) == 64) {
@@ -35,7 +35,7 @@ void bytes_to_lane_mask(X86Context& c, const Xmm& out, int lanes, const Operand&
   g.vpcmpgtd(out, out, c.constant(kI32, 0));
 }
 
-// One element to lane 0, zero in the others.
+// One element to lane 0; the other lanes are zero.
 void load_one(X86Context& c, const EmitValue& value, int lanes, const EmitAddress& memory) {
   auto& g = c.gen();
   const Xbyak::Reg32 bits = c.scratch().cvt32();
@@ -60,7 +60,7 @@ void load_one(X86Context& c, const EmitValue& value, int lanes, const EmitAddres
   if (element == kF16) g.vcvtph2ps(out, out);
 }
 
-// in: what the tail says. avx512: mask; avx2: mask and count.
+// in: the operands of the tail. avx512: mask; avx2: mask and count.
 void load_avx512(X86Context& c, const Emission& e, const EmitAddress& memory) {
   auto& g = c.gen();
   const bool partial = e.touched == Lanes::partial;
@@ -90,7 +90,7 @@ void load_masked(X86Context& c, const Emission& e, const EmitAddress& memory) {
   const int mask = e.in[0].at.number;
   if (memory.element.bits() == 64) return c.gen().vmaskmovpd(out, c.ymm(mask), c.address(memory));
   if (mask_bits(e.lanes) == 32) return c.gen().vmaskmovps(out, c.ymm(mask), c.address(memory));
-  c.narrow_mask(out, c.ymm(mask));  // the row says early_result: out is not the mask
+  c.narrow_mask(out, c.ymm(mask));  // the row has early_result, so out is not the mask
   c.gen().vmaskmovps(out, out, c.address(memory));
 }
 
@@ -111,7 +111,7 @@ Result<void> emit_load(X86Context& c, const Emission& e) {
   return {};
 }
 
-// Each half in a line of its own: a load that crosses two waits for both.
+// Two loads, each within a line: a single load across two lines waits for both.
 Result<void> emit_load_halves(X86Context& c, const Emission& e) {
   TENON_TRY(memory, memory_of(e, e.out[0].element));
   const Xmm out = c.vector(e.out[0], e.lanes);
@@ -123,7 +123,7 @@ Result<void> emit_load_halves(X86Context& c, const Emission& e) {
   return {};
 }
 
-// As many bytes as the vector holds (emitters/bytes.cpp).
+// Loads as many bytes as the vector holds (emitters/bytes.cpp).
 Result<void> emit_load_bytes(X86Context& c, const Emission& e) {
   if (!e.memory) return error(Code::internal, e.op, " without memory");
   c.gen().vmovups(c.vector(e.out[0], e.lanes), c.address(*e.memory));
@@ -154,7 +154,7 @@ Result<void> emit_broadcast_load(X86Context& c, const Emission& e) {
     case 16: c.gen().vpbroadcastw(out.getBit() > 256 ? c.ymm(out.getIdx()) : low, from); break;
     default: c.gen().vpbroadcastb(low, from); break;
   }
-  // As many packed elements as there are lanes; then widened like loaded ones.
+  // Loads as many packed elements as there are lanes, then widens them like loaded ones.
   convert(c, out, memory->element, out.getBit() > 256 && memory->element.bits() == 16 ? c.ymm(out.getIdx()) : low);
   return {};
 }

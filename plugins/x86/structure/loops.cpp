@@ -7,20 +7,20 @@
 namespace tenon::x86 {
 namespace {
 
-// counter - limit, as flags.
+// Sets the flags to counter - limit.
 void compare_with_limit(X86Context& c, const Emission& e, const Xbyak::Reg64& counter, int64_t limit) {
   const auto known = known_param(e);
   known ? c.gen().cmp(counter, static_cast<uint32_t>(*known)) : c.gen().cmp(counter, c.param(limit));
 }
 
-// The test is at the end, and once before the first iteration.
+// The test is at the end of the loop, and once before the first iteration.
 Result<void> emit_loop_begin(X86Context& c, const Emission& e) {
   TENON_TRY(limit, integer_attribute(e, "limit"));
   TENON_TRY(increment, integer_attribute(e, "increment"));
   X86Context::LoopLabels& labels = c.loop_labels(e.number);
   compare_with_limit(c, e, c.general(e.in[0]), limit);
   c.gen().jg(labels.end, Xbyak::CodeGenerator::T_NEAR);
-  // Loops over vectors are short: where one begins in a line of code is worth a fifth of it.
+  // Vector loops are short: their alignment to lines of code changes their time by a fifth.
   c.gen().align(increment >= e.lanes ? 64 : 16);
   c.gen().L(labels.begin);
   c.begin_loop();
@@ -40,7 +40,7 @@ Result<void> emit_loop_end(X86Context& c, const Emission& e) {
   return {};
 }
 
-// out = the lanes below `count`, all of which are below 32 as well.
+// out = the mask of the lanes below `count`, which is below 32.
 void emit_first_lanes(X86Context& c, const EmitValue& out, const Xbyak::Reg64& count, int lanes) {
   if (c.avx512()) {
     const Xbyak::Reg32 bits = c.scratch().cvt32();
@@ -60,7 +60,7 @@ void emit_first_lanes(X86Context& c, const EmitValue& out, const Xbyak::Reg64& c
   c.gen().vpcmpgtd(mask, mask, c.table(kNumbers));
 }
 
-// As many elements of the memory's as lie before the next whole vector, and no more than the param says.
+// The number of elements in memory before the next whole vector, at most the value of the param.
 Result<void> emit_head_lanes(X86Context& c, const Emission& e) {
   const Xbyak::Reg64 out = c.general(e.out[0]);
   const int bytes = e.memory->element.bits() / 8;
@@ -77,7 +77,7 @@ Result<void> emit_head_lanes(X86Context& c, const Emission& e) {
   return {};
 }
 
-// Of a count that is known.
+// For a known count.
 void emit_known_lanes(X86Context& c, const EmitValue& out, int64_t count, int lanes) {
   if (c.avx512()) {
     const Xbyak::Reg32 bits = c.scratch().cvt32();
@@ -105,7 +105,7 @@ Result<void> emit_tail_begin(X86Context& c, const Emission& e) {
   if (count.getIdx() == counter.getIdx()) {
     c.gen().neg(count);
     c.gen().add(count, c.param(limit));
-    c.gen().test(count, count);  // not add's flags: a sum that overflows has the sign of neither
+    c.gen().test(count, count);  // not the flags of add, which also reflect an overflow
   } else {
     const auto known = known_param(e);
     known ? c.gen().mov(count, *known) : c.gen().mov(count, c.param(limit));
@@ -121,7 +121,7 @@ Result<void> emit_tail_end(X86Context& c, const Emission& e) {
   return {};
 }
 
-// Where the mask says otherwise, on to the end.
+// Jumps to the end where lane 0 of the mask has the other value.
 Result<void> emit_when_begin(X86Context& c, const Emission& e) {
   static const Name kHolds("holds");
   const Attribute* const wanted = e.attributes.find(kHolds);

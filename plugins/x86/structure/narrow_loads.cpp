@@ -1,5 +1,5 @@
-// 64-bit integers in memory to 32-bit lanes (body/narrow_ports.hpp): to f32 as Convert, to i32 the nearest, to u32
-// their low bits.
+// Loads 64-bit integers into 32-bit lanes (body/narrow_ports.hpp): to f32 like Convert, to i32 saturated, to u32 their
+// low bits.
 #include "x86/structure/internal.hpp"
 
 namespace tenon::x86 {
@@ -17,7 +17,7 @@ struct NarrowLoad {
 
   // ---- avx512 ----
 
-  // out = the elements of x, in half the bits.
+  // out = the elements of x, narrowed to half the bits.
   void halve(const Xmm& out, const Xmm& x) const {
     lane == kF32 ? g.vcvtqq2ps(out, x) : lane == kI32 ? g.vpmovsqd(out, x) : g.vpmovqd(out, x);
   }
@@ -62,7 +62,7 @@ struct NarrowLoad {
     join();
   }
 
-  // a = its four elements and those of b. Where 32 bits hold all, as those of masks and tokens, the way is short.
+  // a = its four elements and those of b. The fast path is for values that fit 32 bits, such as masks and tokens.
   void join() const {
     Xbyak::Label fits, done;
     g.vshufps(low(), a(), b(), 0x88);
@@ -81,7 +81,7 @@ struct NarrowLoad {
     g.L(done);
   }
 
-  // vshufps has put elements 0 1 4 5 and 2 3 6 7 side by side.
+  // vshufps has left elements 0 1 4 5 and 2 3 6 7 adjacent.
   void in_order() const { g.vpermq(a(), low(), 0xd8); }
 
   void nearest() const {
@@ -93,7 +93,7 @@ struct NarrowLoad {
     in_order();
   }
 
-  // One by one.
+  // Converts one element at a time.
   void floats() const {
     g.vpunpckldq(a(), low(), high());
     g.vpunpckhdq(b(), low(), high());
@@ -118,7 +118,7 @@ struct NarrowLoad {
 
   // ---- Single elements ----
 
-  // To lane 0, zero in the others.
+  // To lane 0; the other lanes are zero.
   void load_one() const {
     const Xmm out = c.xmm(e.out[0].at.number);
     g.vmovq(out, c.address(memory));

@@ -1,4 +1,4 @@
-// What the passes of passes.hpp make: arithmetic with an operand in memory, other forms of multiply-add, prefetches.
+// Rows made by the passes of passes.hpp: arithmetic with a memory operand, other forms of multiply-add, prefetches.
 #include "x86/names.hpp"
 #include "x86/structure/internal.hpp"
 
@@ -13,7 +13,7 @@ bool has_flag(const Emission& e, Name name) {
   return flag && flag->get_if<int64_t>() && *flag->get_if<int64_t>() != 0;
 }
 
-// NaN of extrema is no matter, or comes by their bits (body/spared.hpp).
+// NaN is irrelevant for these extrema, or is propagated by comparing bits (body/spared.hpp).
 bool of_numbers_or_magnitudes(const codegen::Signature& signature) {
   return signature.attributes.has(kNumbers) || signature.attributes.has(kMagnitudes);
 }
@@ -75,7 +75,7 @@ Result<void> emit_divide(X86Context& c, const Emission& e) {
   return {};
 }
 
-// As the rows of Max and Min (emitters/compare.cpp): a NaN in memory comes by itself, that of a replaces what is there.
+// Like the rows of Max and Min (emitters/compare.cpp): a NaN in memory is the result anyway; a NaN of a is restored.
 template <bool kGreater>
 Result<void> emit_extreme(X86Context& c, const Emission& e) {
   const Operands o{c, e};
@@ -103,7 +103,7 @@ Result<void> emit_extreme(X86Context& c, const Emission& e) {
   return {};
 }
 
-// y = y * x + z and its like: the digits say in which order the operands are multiplied and added.
+// y = y * x + z and similar: the digits of the mnemonic say in which order operands are multiplied and added.
 enum class Form : uint8_t { multiply_add, multiply_subtract, subtract_product };
 
 void form_213(X86Context& c, Form form, bool wide, const Xmm& y, const Xmm& x, const Operand& z) {
@@ -123,7 +123,7 @@ void form_231(X86Context& c, Form form, bool wide, const Xmm& y, const Xmm& x, c
   }
 }
 
-// The result's register may be any operand's.
+// The result may share the register of any operand.
 template <Form kForm>
 Result<void> emit_fused(X86Context& c, const Emission& e) {
   const Operands o{c, e};

@@ -1,4 +1,4 @@
-// Parameters, constants, copies, and slots of the frame.
+// Parameters, constants, copies, and frame slots.
 #include "x86/structure/internal.hpp"
 
 namespace tenon::x86 {

@@ -11,7 +11,7 @@ namespace {
 
 using Xbyak::Xmm;
 
-// out's 32-bit lanes = the bf16 nearest to those of `in` in their low halves; out != in.
+// out's 32-bit lanes = in their low halves the nearest bf16 to those of `in`; out != in.
 //   ((in + 0x7fff + bit 16 of in) >> 16), or in >> 16 | 0x40 for a NaN
 void round_to_bf16(X86Context& c, const Xmm& out, const Xmm& in, const Emission& e) {
   auto& g = c.gen();
@@ -24,14 +24,14 @@ void round_to_bf16(X86Context& c, const Xmm& out, const Xmm& in, const Emission&
   g.vpand(out, out, c.constant(kI32, 1));
   g.vpaddd(out, out, in);
   g.vpaddd(out, out, c.constant(kI32, 0x7fff));
-  // A NaN is its upper half, quiet, whatever has been added: both forms go down by the same shift.
+  // For a NaN, its upper half made quiet, without the rounding term. The same shift serves both cases.
   g.vpor(quiet, in, c.constant(kI32, 0x400000));
   g.vcmpunordps(nan, in, in);
   g.vblendvps(out, out, quiet, nan);
   g.vpsrld(out, out, 16);
 }
 
-// avx2: the low 1 or 2 bytes of in's 32-bit lanes side by side from byte 0 of `out`; out != in, `other` as scratch.
+// avx2: packs the low 1 or 2 bytes of in's 32-bit lanes from byte 0 of `out` on; out != in, `other` is scratch.
 void pack(X86Context& c, const Xmm& out, const Xmm& in, int bytes, const Xmm& other) {
   auto& g = c.gen();
   constexpr uint32_t kNone = 0x80808080;
@@ -44,7 +44,7 @@ void pack(X86Context& c, const Xmm& out, const Xmm& in, int bytes, const Xmm& ot
   bytes == 1 ? g.vpunpckldq(low, low, high) : g.vpunpcklqdq(low, low, high);
 }
 
-// avx2: 32-bit lanes that are worth packing, as memory takes no more: half of them, or all.
+// avx2: how many 32-bit lanes have to be packed for the number of elements stored: half of them, or all.
 int lanes_to_pack(const Emission& e) {
   constexpr int kHalf = 4;
   const Attribute* const known = e.attributes.find("count");
@@ -52,7 +52,7 @@ int lanes_to_pack(const Emission& e) {
   return wanted <= kHalf && !e.in[0].element.is_bool() ? std::min(kHalf, e.lanes) : e.lanes;
 }
 
-// avx2: what memory shall hold, in an Xmm: e.vectors[0].
+// avx2: the elements as they are stored, in an Xmm: e.vectors[0].
 Xmm packed(X86Context& c, const Emission& e, ElementType element) {
   const Xmm out = c.xmm(e.vectors[0]);
   Xmm in = c.vector(e.in[0], lanes_to_pack(e));
@@ -68,7 +68,7 @@ Xmm packed(X86Context& c, const Emission& e, ElementType element) {
   }
   if (element == kBF16) {
     const Xmm rounded = c.vector(e.vectors[2], in.getBit());
-    // The third register holds the NaNs' mask until it is not wanted any more, so it cannot hold the result.
+    // The third register holds the mask of NaNs until it is no longer needed, so it cannot hold the result.
     round_to_bf16(c, c.vector(e.vectors[0], in.getBit()), in, e);
     c.move(rounded, c.vector(e.vectors[0], in.getBit()));
     in = rounded;
@@ -77,7 +77,7 @@ Xmm packed(X86Context& c, const Emission& e, ElementType element) {
   return out;
 }
 
-// Lane 0, which is element 0 of `in` (an Xmm of what memory shall hold).
+// Stores lane 0, which is element 0 of `in` (an Xmm of elements as they are stored).
 void store_first(X86Context& c, const EmitAddress& memory, const Xmm& in) {
   auto& g = c.gen();
   const Xbyak::Address to = c.address(memory);
@@ -89,7 +89,7 @@ void store_first(X86Context& c, const EmitAddress& memory, const Xmm& in) {
   }
 }
 
-// As many bytes as `lanes` packed elements have: 4, 8 or 16.
+// Stores as many bytes as `lanes` packed elements have: 4, 8 or 16.
 void store_packed(X86Context& c, const EmitAddress& memory, const Xmm& in, int lanes) {
   const Xbyak::Address to = c.address(memory);
   switch (lanes * memory.element.bits() / 8) {
@@ -99,7 +99,7 @@ void store_packed(X86Context& c, const EmitAddress& memory, const Xmm& in, int l
   }
 }
 
-// Of a tail: `in` is what memory shall hold, side by side.
+// In a tail: `in` holds the packed elements.
 void store_part(X86Context& c, const Emission& e, const EmitAddress& memory, const Xmm& in) {
   const int size = memory.element.bits() / 8;
   const Attribute* known = e.attributes.find("count");
@@ -109,7 +109,7 @@ void store_part(X86Context& c, const Emission& e, const EmitAddress& memory, con
 }
 
 void store_avx2(X86Context& c, const Emission& e, const EmitAddress& memory) {
-  // The first lane's low bytes stand in front as they are.
+  // The low bytes of lane 0 are in place without packing.
   const bool as_is = memory.element.bits() >= 32 || (e.touched == Lanes::one && memory.element.is_int());
   const Xmm in = as_is ? c.vector(e.in[0], e.lanes) : packed(c, e, memory.element);
   if (e.touched == Lanes::one) return store_first(c, memory, c.xmm(in.getIdx()));
@@ -117,7 +117,7 @@ void store_avx2(X86Context& c, const Emission& e, const EmitAddress& memory) {
   as_is ? c.gen().vmovups(c.address(memory), in) : store_packed(c, memory, in, e.lanes);
 }
 
-// avx512: the lanes of `in` to memory, narrowed on the way; `to` may be masked.
+// avx512: stores the lanes of `in`, narrowed; `to` may be masked.
 void narrow_store(X86Context& c, const Xbyak::Address& to, const Xmm& in, ElementType element) {
   auto& g = c.gen();
   switch (element.bits()) {
@@ -128,7 +128,7 @@ void narrow_store(X86Context& c, const Xbyak::Address& to, const Xmm& in, Elemen
   }
 }
 
-// avx512: lanes of a mask as bytes 0 and 1.
+// avx512: the lanes of a mask as bytes 0 and 1.
 Xmm bytes_of_mask(X86Context& c, const Emission& e) {
   const Xmm out = c.xmm(e.vectors[0]);
   c.gen().vpmovm2b(out, c.mask(e.in[0]));
@@ -168,7 +168,7 @@ Result<void> emit_store(X86Context& c, const Emission& e) {
   return {};
 }
 
-// avx512: what memory shall hold, in a register of its size: `in`, or e.vectors[0].
+// avx512: the elements as they are stored, in a register of their size: `in`, or e.vectors[0].
 Xmm narrowed(X86Context& c, const Emission& e, ElementType element) {
   if (element.is_bool()) return bytes_of_mask(c, e);
   Xmm in = c.vector(e.in[0], e.lanes);
@@ -196,7 +196,7 @@ Result<void> emit_streaming(X86Context& c, const Emission& e) {
   return {};
 }
 
-// As many bytes as the vector holds (emitters/bytes.cpp).
+// Stores as many bytes as the vector holds (emitters/bytes.cpp).
 Result<void> emit_store_bytes(X86Context& c, const Emission& e) {
   if (!e.memory) return error(Code::internal, e.op, " without memory");
   c.gen().vmovups(c.address(*e.memory), c.vector(e.in[0], e.lanes));

@@ -29,7 +29,7 @@ Result<const EmitAddress*> memory_of(const Emission& emission, ElementType lane)
 Result<void> add_structure_rows(codegen::JitterTable& table) {
   TENON_OK(table.add(register_rows()));
   TENON_OK(table.add(loop_rows()));
-  TENON_OK(table.add(narrow_load_rows()));  // before the others, which know no attribute
+  TENON_OK(table.add(narrow_load_rows()));  // before the other loads, whose rows ignore attributes
   TENON_OK(table.add(load_rows()));
   TENON_OK(table.add(store_rows()));
   TENON_OK(table.add(line_rows()));

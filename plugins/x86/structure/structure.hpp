@@ -1,9 +1,9 @@
-// Rows of the instructions of a linear kernel that are no operators: parameters, loads and stores, loops and tails,
-// folds over lanes, spills (sdk/tenon/snippet/linear/linear.hpp says what each does), and those that the
+// Rows of the instructions of a linear kernel that are not operators: parameters, loads and stores, loops and tails,
+// reductions over lanes, spills (defined in sdk/tenon/snippet/linear/linear.hpp), and of the instructions that the
 // plugin's passes make (passes.hpp).
 //
-// Loads and stores touch the bytes of their elements and no others, however many lanes are wanted; stores are exact:
-// f16 and bf16 to the nearest even (NaN stays NaN, quiet), narrow integers by their low bits, booleans as 0 or 1.
+// Loads and stores access exactly the bytes of their elements, whatever the number of lanes. Stores are exact: f16 and
+// bf16 are rounded to nearest even (NaN stays NaN, quiet), narrow integers keep their low bits, booleans are 0 or 1.
 #pragma once
 #include <tenon/codegen/jitter_table.hpp>
 
