@@ -128,6 +128,16 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%a = Cast %x {to = type<u8[*]>}\n%b = BitwiseNot %a\n%c = BitwiseAnd %a, %b\n%d = Cast %c {to = "
       "type<f32[*]>}\n%y "
       "= Add %d, %z",
+      "%a = Cast %x {to = type<u8[*]>}\n%b = BitwiseNot %a\n%c = BitwiseOr %b, %a\n%d = BitwiseXor %a, %b\n%y = Sub "
+      "%c, %d",
+      "%a = Cast %x {to = type<u8[*]>}\n%b = BitwiseNot %a\n%c = BitwiseOr %b, %a\n%d = Cast %c {to = "
+      "type<f32[*]>}\n%y = "
+      "Add %d, %z",
+      "%a = Cast %x {to = type<i8[*]>}\n%b = BitwiseNot %a\n%c = BitwiseXor %b, %a\n%d = Cast %c {to = "
+      "type<f32[*]>}\n%y = "
+      "Add %d, %z",
+      "%a = Cast %x {to = type<u32[*]>}\n%b = BitwiseNot %a\n%c = BitwiseOr %b, %a\n%d = Cast %c {to = "
+      "type<f32[*]>}\n%y = Add %d, %z",
       "%a = Cast %x {to = type<u32[*]>}\n%y = Add %a, %a",
       "%a = Max %x, %k\n%y = Cast %a {to = type<i32[*]>}",
       "%a = Clip %x, %o, %k\n%b = Cast %a {to = type<i32[*]>}\n%y = Mul %b, %b",
@@ -439,6 +449,10 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   // A bit that is set is not set the other way round, also of bytes and beside sums.
   EXPECT_EQ(nodes(of("%n = BitwiseNot %i\n%u = BitwiseAnd %n, %i\n%e = Greater %u, %five" + where), "Where"), 0);
   EXPECT_EQ(nodes(of("%n = BitwiseNot %i\n%u = BitwiseAnd %n, %six\n%e = Greater %u, %five" + where), "Where"), 1);
+  for (const char* op : {"BitwiseOr", "BitwiseXor"}) {
+    EXPECT_EQ(nodes(of(str("%n = BitwiseNot %i\n%u = ", op, " %i, %n\n%e = Less %u, %five", where)), "Where"), 0);
+    EXPECT_EQ(nodes(of(str("%n = BitwiseNot %i\n%u = ", op, " %n, %six\n%e = Less %u, %five", where)), "Where"), 1);
+  }
   EXPECT_EQ(nodes(of("%b = Cast %i {to = type<u8[*]>}\n%n = BitwiseNot %b\n%u = BitwiseAnd %b, %n\n%f = Cast %u {to = "
                      "type<f32[*]>}\n%e = Greater %f, %k" +
                      where),

@@ -394,6 +394,14 @@ class Walk {
   bool are_opposite(const BodyNode& n) const {
     return opposite_of(n.operands[0]) == n.operands[1] || opposite_of(n.operands[1]) == n.operands[0];
   }
+  // Of such operands: the number with all bits set that their type has.
+  Numbers all_ones(const BodyNode& n) const {
+    const ValueId inverted = n.operands[opposite_of(n.operands[0]) == n.operands[1] ? 0 : 1];
+    const BodyNode& made = *makers_[index(inverted)];
+    const ElementType type = made.op == kWrap ? element_named(made) : element(inverted);
+    const double ones = type.is_signed_int() ? -1 : greatest_of(type);
+    return {.low = ones, .high = ones};
+  }
   // Without a sign bit the result has no sign bit, and only bits that the operand has.
   static Numbers common_bits(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
@@ -403,11 +411,14 @@ class Walk {
   }
   static Numbers all_bits(const Walk& w, const BodyNode& n) {
     const Numbers &a = w.in(n, 0), &b = w.in(n, 1);
+    if (w.are_opposite(n)) return w.all_ones(n);
     Numbers made = bits_of_both(a, b);
     if (a.low >= 0 && b.low >= 0) made.low = std::max(a.low, b.low);
     return made;
   }
-  static Numbers unlike_bits(const Walk& w, const BodyNode& n) { return bits_of_both(w.in(n, 0), w.in(n, 1)); }
+  static Numbers unlike_bits(const Walk& w, const BodyNode& n) {
+    return w.are_opposite(n) ? w.all_ones(n) : bits_of_both(w.in(n, 0), w.in(n, 1));
+  }
   static Numbers opposite_bits(const Walk& w, const BodyNode& n) {
     const Numbers& x = w.in(n, 0);
     const double ends = w.element(n.result).is_signed_int() ? -1 : greatest_of(w.element(n.result));

@@ -53,6 +53,7 @@ std::vector<Numbers> numbers_of(const snippet::Body& body);
 //   Where c, (Where d, a, x), x    Where (And c, d), a, x; similarly Where c, x, (Where d, x, a) with Or, and with the
 //                     negation of c or d, if that is computed for fewer elements
 //   BitwiseAnd x, (BitwiseNot x)   0
+//   BitwiseOr x, (BitwiseNot x); BitwiseXor x, (BitwiseNot x)   all ones
 //   a value with a single possible number   a Spread of a Scalar
 //   Neg (Spread x) ...           Spread (Neg x): an expression of such values alone is computed for as few elements
 //   Less Sqrt x, c ... Less x, c', where x is not below 0 and nothing else reads the root
