@@ -1,4 +1,4 @@
-// What the builder refuses, and figures that cases.yaml names as goals beyond its measured ones.
+// What the builder refuses, and figures that cases.yaml names as goals beyond the measured ones.
 #include <program/pipeline_support.hpp>
 
 namespace tenon::program {
