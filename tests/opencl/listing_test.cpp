@@ -1,4 +1,4 @@
-// What `tenon emit` shows: golden files of the source with the operators beside its lines. No device is needed.
+// The output of `tenon emit`: golden files of the source with the operators next to its lines. No device is needed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
