@@ -1,5 +1,5 @@
-// Streams: what overlaps, what keeps its order, pinned memory and staging. A device that shares memory with the host is
-// run as one that does not as well: then copies are staged, and pinned memory is the driver's.
+// Streams: overlap, order, pinned memory and staging. A device that shares memory with the host is also used as one
+// that does not: copies are then staged, and pinned memory belongs to the driver.
 #include "opencl/cl_stream.hpp"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ class OpenclStream : public OpenclTest, public ::testing::WithParamInterface<boo
   std::unique_ptr<Executable> negate;
 };
 
-// Keeps a stream's kernels waiting until the host says go, by memory that both have.
+// Makes a stream's kernels wait until the host releases them, through shared memory.
 class Gate {
  public:
   explicit Gate(ClStream& stream) {
@@ -213,7 +213,7 @@ TEST_P(OpenclStream, CopiesToTheHostAreThereWhenTheySaySo) {
   EXPECT_TRUE(outlives->done() && outlives->wait().ok());
 }
 
-// What a stream is told in random order, against the same on the host at once.
+// Random commands for a stream, compared with executing them on the host immediately.
 class RandomWork {
  public:
   RandomWork(uint32_t seed, ClStream& stream, const Executable& negate)

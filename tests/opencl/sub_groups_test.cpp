@@ -1,4 +1,4 @@
-// Folds and sums of work groups by sub-groups: those of the device where it has them, and emulated ones of all sizes.
+// Reductions and sums of work groups by sub-groups: those of the device if it has them, and emulated ones of all sizes.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -122,7 +122,7 @@ class OpenclSubGroups : public OpenclTest {
   std::mt19937 random_{seed_};
 };
 
-// Parts of a group that do and do not divide it, one item, and more than the group has.
+// Parts of a group that divide it and that do not, one item, and more than the group has.
 struct Emulation {
   int64_t group;
   int size;

@@ -1,9 +1,9 @@
-// Random windows over planes, pools and depthwise convolutions, against the reference, in both forms (planes.hpp):
-// where inputs lie, and by work groups of several items. Elements are small integers, some of them infinite or no
-// numbers where a pool takes the largest.
+// Random windows over planes, pools and depthwise convolutions, compared with the reference, in both forms
+// (planes.hpp): reading inputs in place, and by work groups of several items. Elements are small integers; for maximum
+// pools some are infinite or NaN.
 //
-// TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first. One graph has kWindows of them: a device's
-// compiler takes its time for each program.
+// TENON_FUZZ_SEEDS sets the number of seeds, TENON_FUZZ_FIRST the first. One graph has kWindows of them, because a
+// device's compiler is slow for each program.
 #include <limits>
 #include <set>
 

@@ -1,4 +1,4 @@
-// Short rows of columns, several walked as one.
+// Short rows of columns, several of which are traversed as one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
@@ -64,7 +64,7 @@ TEST_F(LowerJoined, OneRowOrFourAtOnce) {
   }
 }
 
-// Values before and behind the folds, of columns and of outer rows alone, stored and not, in several types.
+// Values before and after the reductions, of columns and of outer rows alone, stored and not, in several types.
 TEST_F(LowerJoined, WhatStandsAroundFolds) {
   for (const char* fold : {"ReduceSum", "ReduceMax", "ReduceMin"}) {
     BodyBuilder build("columns", "krk");
@@ -86,7 +86,7 @@ TEST_F(LowerJoined, WhatStandsAroundFolds) {
   }
 }
 
-// Partial results of four rows, their sum, and the rows that are left: what the kernel of a sum is.
+// Partial results of four rows, their sum, and the remaining rows: the kernel of a sum.
 TEST_F(LowerJoined, TheKernelOfASum) {
   BodyBuilder build("sum", "rk");
   build.output(build.reduce("ReduceSum", build.input(3)));
@@ -160,7 +160,7 @@ TEST_F(LowerJoined, TheKernelOfASum) {
 )");
 }
 
-// What varies over the rows alone, or is folded without varying over them, has another place in each joined row.
+// What varies over the rows only, or is reduced without varying over them, has another position in each joined row.
 TEST_F(LowerJoined, OtherBodiesKeepTheirRows) {
   const auto joins = [&](const Body& body) {
     const auto kernel = lower(body, options_);

@@ -1,6 +1,6 @@
-// Random bodies through lowering and register allocation, on emulated lanes, against the operators one by one. Values
-// are whole numbers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets how many seeds,
-// TENON_FUZZ_FIRST the first.
+// Random bodies through lowering and register allocation, on emulated lanes, compared with the operators one by one.
+// Values are whole numbers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets the number of
+// seeds, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
@@ -14,7 +14,7 @@
 namespace tenon::snippet::test {
 namespace {
 
-// How many kernels had what only some options and bodies make.
+// The number of kernels with features that only some options and bodies give.
 struct Forms {
   int joined = 0, behind_blocks = 0, skewed = 0, skewed_twice = 0, together = 0, scratch = 0, cut = 0, cut_outputs = 0;
   void count(const LinearKernel& kernel) {

@@ -1,4 +1,4 @@
-// Elementwise operators that go before a Concat: graphs in text, what they become, and that they say the same.
+// Elementwise operators that move in front of a Concat: graphs in text form, the results, and that they are equivalent.
 #include <tenon/snippet/tokenize/sink_concats.hpp>
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// What bodies are rewritten to by algebra, node by node. That results stay what they were is tested by
-// body_numbers_test.cpp.
+// Algebraic rewrites of bodies, node by node. That results are unchanged is tested by body_numbers_test.cpp.
 #include "x86/body/identities.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +14,7 @@ namespace {
 using testing::body_of;
 using testing::nodes;
 
-// What is made of a choice between two values that are the same for all elements is made for each of these.
+// A function of a choice between two uniform values is computed for each of these.
 TEST(BodyIdentities, ChoicesBetweenTheSameForAllElements) {
   const auto of = [](const std::string& operators, const std::string& outputs = "%y", const std::string& n = "N") {
     return with_fewer_checks(

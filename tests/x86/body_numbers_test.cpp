@@ -1,7 +1,7 @@
-// Bodies of which the code looks at less than the operators say, on all that floats may be: NaN, infinities, zeros of
-// both signs, denormals, the bounds of integers; against the reference, bit for bit but for which NaN it is.
+// Bodies whose code ignores some of what the operators specify, on all kinds of floats: NaN, infinities, zeros of both
+// signs, denormals, the limits of integers; compared with the reference, bit for bit except for which NaN it is.
 //
-// TENON_FUZZ_SEEDS sets how many graphs are drawn, TENON_FUZZ_FIRST the first.
+// TENON_FUZZ_SEEDS sets the number of graphs, TENON_FUZZ_FIRST the first.
 #include "x86/body/numbers.hpp"
 
 #include <gtest/gtest.h>
@@ -294,7 +294,7 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
   EXPECT_EQ(snippets_, std::size(kGraphs));
 }
 
-// The greatest and least of what rises or falls with x. Rows of two zeros are left out, of which it may be either.
+// The maximum and minimum of functions monotonic in x. Rows of two zeros are left out, for which it may be either.
 TEST_P(BodyNumbers, GreatestOfAllPairs) {
   const char* const kGraphs[] = {
       "%a = Add %x, %k\n%y = ReduceMax %a, %axes",
@@ -326,7 +326,7 @@ TEST_P(BodyNumbers, GreatestOfAllPairs) {
   EXPECT_EQ(snippets_, std::size(kGraphs));
 }
 
-// Of operators whose results are the same everywhere.
+// With operators whose results are the same everywhere.
 TEST_P(BodyNumbers, DrawnGraphsOfSpecialNumbers) {
   const std::vector<float>& numbers = special_numbers();
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(300);
@@ -355,7 +355,7 @@ TEST_P(BodyNumbers, DrawnGraphsOfSpecialNumbers) {
   EXPECT_GT(snippets_, seeds / 8);
 }
 
-// Of floats around the squares of constants, whose roots are those constants or stand next to them.
+// Floats around the squares of constants, whose roots are those constants or adjacent to them.
 TEST_P(BodyNumbers, RootsThatAreCompared) {
   for (const float bound : {0.0f, 1e-30f, 1e-20f, 0.0625f, 0.7f, 1.5f, 3.0f, 1e10f, 0x1.fffffep59f, 3e38f, -1.0f}) {
     std::vector<float> numbers = special_numbers();
@@ -455,7 +455,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   EXPECT_EQ(nodes(of(positive + "%y = Max %a, %k"), "ClampLow"), 1);
 }
 
-// A choice within a choice of the same is one by both conditions.
+// A choice inside a choice of the same is one choice with both conditions.
 TEST(BodyNumbersOfGraphs, ChoicesOfTheSame) {
   const auto of = [](const std::string& choices) {
     const snippet::Body body = with_fewer_checks(
@@ -482,7 +482,8 @@ TEST(BodyNumbersOfGraphs, ChoicesOfTheSame) {
       << "others read it";
 }
 
-// What is one number everywhere, or varies over fewer dims than its operands, is made for as few elements as may be.
+// Uniform values, and values that vary over fewer dims than their operands, are computed for as few elements as
+// possible.
 TEST(BodyNumbersOfGraphs, MadeForFewerElements) {
   const auto of = [](const std::string& operators, const char* outputs = "%y") {
     return with_fewer_checks(
@@ -629,7 +630,7 @@ TEST(BodyNumbersOfGraphs, ModerateDivisors) {
   EXPECT_FALSE(moderate("%a = Sqrt %z\n%d = ReduceProd %a, %axes"));
 }
 
-// Of which products make the root: not of denormals.
+// Where products compute the root: not for denormals.
 TEST(BodyNumbersOfGraphs, ModerateRoots) {
   const auto moderate = [](const std::string& operators) {
     const snippet::Body body = with_fewer_checks(

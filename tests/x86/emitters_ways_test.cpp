@@ -1,5 +1,5 @@
-// Functions that go around a part of their instructions where all lanes are ordinary: which operands are, and that the
-// others get what is theirs, in whichever lane, beside ordinary ones.
+// Functions that skip a part of their instructions if all lanes are ordinary: which operands are ordinary, and that
+// others get their results in any lane, beside ordinary ones.
 #include <bit>
 #include <cmath>
 #include <limits>

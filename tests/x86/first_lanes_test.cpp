@@ -1,4 +1,4 @@
-// Rows of a few elements: folds of the lanes that hold them, and masks of counts that stand in the code.
+// Rows of a few elements: reductions over the lanes that hold them, and masks of counts that are constants of the code.
 #include <cstring>
 #include <random>
 
@@ -130,7 +130,7 @@ snippet::LinearKernel parsed(const std::string& by, int64_t bits, const std::str
   return b.kernel;
 }
 
-// What a Load leaves behind a row's end is 0, which counts in all folds but sums.
+// A Load gives 0 after a row's end, which affects all reductions except sums.
 TEST(MarkedFolds, AreOfLanesThatChangeNothing) {
   const auto first = [](const snippet::LinearKernel& kernel) {
     for (const snippet::Instruction& one : kernel.body)

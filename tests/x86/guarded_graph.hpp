@@ -1,5 +1,6 @@
-// Graphs as machine code of one instruction set, snippet by snippet: on buffers that end at guard pages, the work cut
-// into pieces in any order, each result held against the bounds of its body (snippet/body/body_bounds.hpp).
+// Graphs as machine code of one instruction set, snippet by snippet: on buffers that end at guard pages, with the work
+// divided into pieces in any order, and each result checked against the bounds of its body
+// (snippet/body/body_bounds.hpp).
 #pragma once
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The form for rows that begin anywhere, on the machine: streaming stores at an address that is no multiple of their
-// bytes would fault, what lies around the output is looked at, and behind it nobody may touch anything.
+// The form for rows with arbitrary alignment, on the machine: non-temporal stores at an unaligned address would fault,
+// memory around the output is checked, and the page after it is inaccessible.
 #include <gtest/gtest.h>
 
 #include <support_lib/guarded.hpp>

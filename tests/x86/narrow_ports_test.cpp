@@ -1,5 +1,5 @@
-// 64-bit integers of inputs in 32-bit lanes: all that they may be in every lane, whole vectors, tails and single ones,
-// against the reference, bit for bit.
+// 64-bit integer inputs in 32-bit lanes: all possible values in every lane, whole vectors, tails and single ones,
+// compared with the reference bit for bit.
 #include "x86/body/narrow_ports.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct Case {
   std::optional<ElementType> lane;  // of the integers; none: they stay as they are
 };
 
-// On integers i of each element, j of each row and k of all rows, and floats x.
+// On integers i per element, j per row and k for all rows, and floats x.
 const Case kCases[] = {
     {"%y = Cast %i {to = type<f32[*]>}", kF32},
     {"%f = Cast %i {to = type<f32[*]>}\n%y = Mul %f, %x", kF32},
@@ -92,7 +92,7 @@ class NarrowPorts : public ::testing::TestWithParam<Isa> {
   }
 };
 
-// Vectors of small numbers alone, too, which go another way than others.
+// Also vectors of small numbers only, which use different code from others.
 TEST_P(NarrowPorts, AreAsTheReference) {
   const int64_t lanes = lanes_of(GetParam(), kF32);
   std::mt19937 random(11);

@@ -1,4 +1,4 @@
-// Values in blocked layouts on this target: snippets over their slots, padding included, which nobody ever sees.
+// Values in blocked layouts on this target: snippets over their slots, including padding, which is never visible.
 #include <tenon/passes/walk_slots.hpp>
 
 #include <gmock/gmock.h>
@@ -144,7 +144,7 @@ TEST_P(X86WalkSlots, OtherBlocks) {
     expect_same(kText, layout, 2);
 }
 
-// One kernel; the only reorder puts the output into its layout.
+// One kernel; the only reorder converts the output to its layout.
 TEST_P(X86WalkSlots, OneSnippet) {
   const auto plain = parsed(
       "graph @g(%x: f32[1,42,17,31], %b: f32[42,1,1]) -> %z { %s = Mul %x, %b\n %y = Add %s, %b\n %z = Sigmoid %y }");
@@ -155,7 +155,7 @@ TEST_P(X86WalkSlots, OneSnippet) {
   EXPECT_THAT(print(*graph), HasSubstr("f32[1,3,17,31,16]"));
 }
 
-// A sum over channels must not see padding: it gets logical indices.
+// A sum over channels must not include padding: it gets logical indices.
 TEST_P(X86WalkSlots, ReductionsAreRefusedWithAReason) {
   expect_same("graph @g(%x: f32[1,42,17,31]) -> %r { %y = Exp %x\n %z = Tanh %y\n %r = ReduceSum %z {keepdims = 1} }",
               "NCHW{16c}", 2);
