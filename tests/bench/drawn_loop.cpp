@@ -321,7 +321,7 @@ class Writer {
   std::string sums_;  // the type of sums of floats
   std::string text_;
   size_t indent_ = 0;
-  std::vector<int> level_;  // reductions that a value waits for, one behind the other
+  std::vector<int> level_;  // reductions that a value waits for, in sequence
   int levels_ = 0;
   std::vector<char> needed_;
 };
