@@ -100,7 +100,7 @@ TEST_P(OpenclStream, CopiesOverlapTheKernelsOfOneStream) {
   Gate gate(*stream);
   const auto now = run(*stream, b);
   ASSERT_TRUE(now.ok());
-  // Run N waits behind the gate; the output of N-1 and the input of N+1 come and go.
+  // Run N waits for the gate; the output of N-1 and the input of N+1 are copied meanwhile.
   std::vector<float> out(first.size());
   const auto out_done = stream->copy_to_host(std::as_writable_bytes(std::span(out)), *before->first, 0);
   const auto in_done = stream->copy_to_device(*c, 0, std::as_bytes(std::span(third)));
@@ -132,7 +132,7 @@ TEST_P(OpenclStream, StreamsOfADeviceKeepTheOrderOfABuffer) {
   ASSERT_TRUE(run(*stream, in).ok()) << "a plan for these extents";
   Gate gate(*stream);
   const auto copied = stream->copy_to_device(*in, 0, std::as_bytes(std::span(data)));
-  const auto first = run(*stream, in);  // behind the gate
+  const auto first = run(*stream, in);  // waits for the gate
   const auto second = run(*other, first->first);
   const auto read = other->copy_to_host(std::as_writable_bytes(std::span(out)), *second->first, 0);
   ASSERT_TRUE(copied.ok() && first.ok() && second.ok() && read.ok());

@@ -59,7 +59,7 @@ class OpenclSubGroups : public OpenclTest {
     return made;
   }
 
-  // Whole numbers, whose sums are exact in any order; of operand 2 any floats, some of which are no numbers.
+  // Whole numbers, whose sums are exact in any order; for operand 2 any floats, some of which are NaN.
   Tensor input(size_t operand, ElementType element, const Dims& dims) {
     if (!element.is_float()) return random_tensor(random_, element, dims, element.is_signed_int() ? -3 : 1, 3);
     Tensor made = *Tensor::allocate(element, dims);

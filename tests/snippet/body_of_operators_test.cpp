@@ -242,7 +242,7 @@ TEST(BodyOfOperators, PowersOfIntegersOfTwoTypes) {
   for (const ElementType element : kTypes) {
     for (const ElementType of : kTypes) {
       if (!element.is_int() || !of.is_int()) continue;
-      // Of -1, 0 and 1, which have inverses or are told from them, and of all.
+      // Of -1, 0 and 1, which have inverses or are handled apart from those, and of a wide range.
       for (const int64_t most : {int64_t{1}, int64_t{100}}) {
         Case power{"Pow", {type(element, kWide), type(of, kWide)}};
         power.low = -most;

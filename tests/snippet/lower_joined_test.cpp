@@ -21,7 +21,7 @@ class LowerJoined : public ::testing::Test {
       if (HasFatalFailure()) return;
     }
   }
-  // All widths of rows; no row, one, few, whole joined ones, and some left behind them.
+  // All widths of rows; no row, one row, a few, whole groups of joined rows, and some remaining after them.
   void check_rows(const Body& body, Dims extents, double tolerance) {
     for (const int64_t columns : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33}) {
       const int64_t each = rows_to_join(100000, columns, options_.lanes);

@@ -172,7 +172,7 @@ TEST_F(LowerRows, RowsThatEndWithinALineAreStoredOneByOne) {
   EXPECT_GT(changes(60), 1) << "two rows are shared";
   adds_shared = false;
   for (const int64_t columns : {0, 1, 7, 8, 9, 19, 41, 100}) check(of_columns(columns), {5, columns});
-  // Vectors as wide as a line lie in two where rows do not begin at lines.
+  // Vectors as wide as a cache line straddle two lines where rows do not begin at lines.
   options_.lanes = 16, options_.vectors = 32;
   EXPECT_GT(changes(128), 1);
   EXPECT_EQ(changes(120), 1);

@@ -192,7 +192,7 @@ TEST_F(LowerSkewed, StoresGoVectorByVector) {
     ASSERT_TRUE(kernel->skewed);
     const auto output_port = static_cast<int>(body.inputs.size());
     RegisterId output = -1;
-    int loads = 0, alone = 0, most = 0;  // stores behind loads of their own
+    int loads = 0, alone = 0, most = 0;  // stores after loads of their own
     for (const Instruction& one : kernel->body) {
       if (one.op == "Parameter" && kernel->params[static_cast<size_t>(one.number)].port == output_port)
         output = one.out[0];

@@ -38,7 +38,7 @@ void align_rows(RandomBody& random, Dims& extents) {
 
 class Bodies : public MachineTest {
  protected:
-  // `unswitches`: where there is a choice by what stands, it is two loops.
+  // `unswitches`: a loop that chooses by a loop-invariant condition becomes two loops.
   void try_seed(uint64_t seed, bool unswitches = false) {
     SCOPED_TRACE(str("seed ", seed, " (TENON_FUZZ_FIRST)"));
     const auto [isa, lanes] = GetParam();

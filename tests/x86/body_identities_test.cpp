@@ -99,7 +99,7 @@ TEST(BodyIdentities, Identities) {
   EXPECT_FALSE(arm_is_zero(chosen + "%y = Sub %d, %two"));
   EXPECT_FALSE(arm_is_zero(chosen + "%f = Sub %d, %j\n%y = Add %f, %j"));
   EXPECT_FALSE(arm_is_zero(chosen + "%f = Sub %d, %j\n%y = Max %f, %d")) << "it is chosen anyway";
-  // What is chosen is the greater or the less, but for which zero it is.
+  // The chosen value is the greater or the less one, except for the sign of zero.
   EXPECT_EQ(nodes(of("%c = Greater %x, %z\n%y = Where %c, %x, %z"), "ClampLow"), 1);
   EXPECT_EQ(nodes(of("%c = Less %x, %z\n%y = Where %c, %x, %z"), "ClampHigh"), 1);
   EXPECT_EQ(nodes(of("%c = LessOrEqual %x, %z\n%y = Where %c, %x, %z"), "Where"), 1);

@@ -60,8 +60,8 @@ std::vector<Ways> ways() {
 
 class EmitterWays : public testing::TestWithParam<Ways> {
  protected:
-  // Runs one vector of ordinary operands but for `odd` in `lane`, checks all results, and returns how many instructions
-  // ran.
+  // Runs one vector of ordinary operands, except for `odd` in `lane`, checks all results, and returns how many
+  // instructions ran.
   size_t instructions(Isa isa, Operands odd, size_t lane) {
     constexpr Operands kOrdinary{3, 2};
     const MathCase& math = *std::ranges::find(math_cases(), GetParam().op, &MathCase::op);

@@ -16,7 +16,7 @@ class FirstLanes : public MachineTest {
   int lanes() const { return GetParam().lanes; }
   bool possible(ElementType element) const { return lanes() * element.bits() <= vector_bits(GetParam().isa); }
 
-  // Four rows as they lie in memory, each folded into all lanes: alone, together, or by way of four lanes.
+  // Four rows, consecutive in memory, each folded into all lanes: alone, together, or by way of four lanes.
   enum class Form : uint8_t { alone, together, packed };
   std::shared_ptr<const JitCode> fold(ElementType element, const char* by, Form form, int64_t first) const {
     KernelBuilder b{GetParam().isa, lanes()};

@@ -37,8 +37,8 @@ class Heads : public ::testing::TestWithParam<Isa> {
     return {};
   }
 
-  // Calls of y = `operator` x, s, where s has one element a row, with y at each element of a line: behind the last one
-  // the page ends.
+  // Calls of y = `operator` x, s, where s has one element per row, with y at each element of a line: the page ends
+  // after the last one.
   template <class X, class Y, class Expected>
   void check(const irgen::SnippetForm& form, const std::vector<X>& values, Expected expected) {
     constexpr Y kAround = static_cast<Y>(77);

@@ -61,7 +61,8 @@ class StagedForms : public ::testing::Test {
     return {};
   }
 
-  // The form's y in memory that holds 77 else, `at` elements behind a line's begin, in up to `parts` pieces.
+  // The form's y, in memory that holds 77 elsewhere, `at` elements after the beginning of a line, in up to `parts`
+  // pieces.
   template <class T>
   static std::vector<T> call(const Body& body, const irgen::SnippetForm& form, const Dims& extents,
                              std::vector<std::vector<float>>& inputs, size_t count, size_t at, int64_t parts) {

@@ -33,7 +33,7 @@ class Lines : public ::testing::Test {
     return *std::move(made);
   }
 
-  // The form's y in memory that holds 77 else, `at` elements behind a line's begin.
+  // The form's y, in memory that holds 77 elsewhere, `at` elements after the beginning of a line.
   template <class T>
   std::vector<T> call(const irgen::SnippetForm& form, int64_t rows, int64_t columns, std::vector<T>& x,
                       size_t at) const {

@@ -46,7 +46,7 @@ class Merged : public MachineTest {
     return {};
   }
 
-  // `behind`: of columns that are not joined, in blocks of which the last sweep walks the one before.
+  // `behind`: columns that are not joined, in blocks where the last sweep handles the preceding block.
   void check(const Body& body, const Dims& extents, bool joined, bool special, bool behind = false) {
     const TargetDescription target = target_of(GetParam().isa);
     FormPasses passes{.isa = GetParam().isa, .prefetch_reads = {.lines = 64}};

@@ -93,7 +93,7 @@ class StandingQuotients : public Passes {
                     product, ", %10\n");
     }
     std::string text = row_kernel(GetParam().lanes, inside + str("    %20:f32 = Div %", last, ", W", attributes, "\n"));
-    const std::string divisor = str("%", 6 + 2 * (2 + 2 * steps));  // behind those of the loop and the tail
+    const std::string divisor = str("%", 6 + 2 * (2 + 2 * steps));  // after those of the loop and the tail
     for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, divisor);
     const std::string_view before = "%3:g = Zero\n";
     text.insert(text.find(before) + before.size(), str("  ", divisor, ":f32 = BroadcastLoad f32 [%2]\n"));

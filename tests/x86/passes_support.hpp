@@ -98,7 +98,7 @@ class Passes : public MachineTest {
     return *code;
   }
 
-  // y for each x of a row, with guard pages behind both.
+  // y for each x of a row, with guard pages after both.
   template <class T>
   std::vector<T> run(const JitCode& code, const std::vector<T>& x, T w) {
     GuardedBuffer from(x.size() * sizeof(T)), to(x.size() * sizeof(T), 0xa5, output_), one(sizeof(T));

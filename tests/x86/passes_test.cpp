@@ -192,7 +192,7 @@ TEST_P(Passes, WhatIsMadeBeforeALoopStaysThere) {
     return print(optimised(text));
   };
   const std::string line = "    %11:f32 = Load f32 [%2]\n";
-  // It would be read in each iteration, and stores of the loop may lie between.
+  // It would be read in each iteration, and the loop may store in between.
   const std::string read = ahead(line, "    %12:f32 = Neg %10\n    %20:f32 = Max %12, %11\n");
   EXPECT_LT(read.find("= Load f32 [%2]"), read.find("  loop 0 d0")) << read;
   // It would be multiplied in each iteration.

@@ -42,7 +42,7 @@ constexpr Case kCases[] = {
     {"%h = ReduceMax %x, %axes\n%l = ReduceMin %z, %axes", "%l, %h", 0},
     {"%a = Abs %x\n%y = ReduceMax %a, %axes", "%y", 1},
     {"%a = Abs %x\n%m = ReduceMax %a, %axes\n%y = Div %x, %m", "%y", 1},
-    // Powers that are no less than 1, to infinity, beside those that are no greater (body_numbers_test.cpp).
+    // Powers that are at least 1, up to infinity, and beside them those that are at most 1 (body_numbers_test.cpp).
     {"%m = ReduceMax %x, %axes\n%d = Sub %m, %x\n%y = Exp %d", "%y", 0},
     {"%m = ReduceMin %x, %axes\n%d = Sub %x, %m\n%y = Exp %d", "%y", 0},
     {"%m = ReduceMax %x, %axes\n%s = Add %x, %z\n%d = Sub %s, %m\n%y = Exp %d", "%y", 0},

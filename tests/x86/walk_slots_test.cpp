@@ -42,7 +42,7 @@ class X86WalkSlots : public ::testing::TestWithParam<Isa> {
     EXPECT_TRUE(graph.ok()) << graph.error().to_string();
     return *std::move(graph);
   }
-  // All that has the extents of the first input lies in blocks.
+  // Gives every value with the shape of the first input the layout `layout`.
   static std::unique_ptr<Graph> laid_out(const Graph& plain, std::string_view layout) {
     auto graph = plain.clone();
     const Shape& shape = graph->body().input(0)->type().shape();
