@@ -35,7 +35,7 @@ TEST_F(GroupTileTest, OfLargeMatricesIsEightByEightSumsOfEachItem) {
   EXPECT_EQ(tile.columns(), 64);
   EXPECT_EQ(tile.depth, 16);
   EXPECT_TRUE(tile.ahead);
-  // Extents that only a run knows are taken for many.
+  // Extents that are known only at run time are assumed to be large.
   const GroupTile unknown = choose_group_tile({}, 1, kF32, card());
   EXPECT_EQ(unknown.block_rows(), 64);
   EXPECT_EQ(unknown.columns(), 64);

@@ -196,7 +196,7 @@ TEST_P(OpenclStream, CopiesToTheHostAreThereWhenTheySaySo) {
   EXPECT_EQ(out, ones);
   ASSERT_TRUE(stream->copy_to_host(bytes, *b, 0).ok() && stream->synchronize().ok());
   EXPECT_EQ(out, twos);
-  // From where it goes to.
+  // The host buffer that one copy reads is the one that the copy before it writes.
   auto c = *device->allocate("global", bytes.size());
   ASSERT_TRUE(stream->copy_to_host(bytes, *a, 0).ok());
   ASSERT_TRUE(stream->copy_to_device(*c, 0, bytes).ok());

@@ -61,7 +61,7 @@ void try_seed(uint64_t seed, Forms& forms) {
   options.lower.reread_outputs = random.pick(2) == 0;
   random.make_known(body, extents);
   if (random.pick(3) == 0) random.cut_inputs(body, extents);
-  // Heads want outputs that begin alike.
+  // Heads require outputs with the same alignment.
   const auto begins_at_line = [&](const BodyPort&, const PortLayout& layout) {
     return !options.lower.heads || layout.begin_bytes % 64 == 0;
   };

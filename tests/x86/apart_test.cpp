@@ -131,8 +131,8 @@ class HardQuotients : public Apart {
       for (const float m : {1.0f, -1.0f, 1.5f, 0x1.fffffep0f}) made.push_back(std::ldexp(m, exponent));
     return made;
   }
-  // Of each hard number, or as many of them as there are columns, by the divisors, which are alike in rows or columns.
-  // `beside`: operators and further outputs.
+  // Quotients of each hard number, or of as many of them as there are columns, by the divisors, which are equal across
+  // rows or columns. `beside`: further operators and outputs.
   void expect_quotients(std::span<const float> divisors, int64_t rows, int64_t columns, bool of_rows,
                         std::pair<std::string_view, std::string_view> beside = {}) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -181,7 +181,7 @@ TEST_P(HardQuotients, OfVectorsSideBySide) {
     for (const bool of_rows : {true, false}) expect_quotients(hard(), 40, columns, of_rows);
   for (const int64_t columns : {int64_t{0}, int64_t{1}, lanes() - 1, lanes(), lanes() + 1})
     for (const bool of_rows : {true, false}) expect_quotients(hard(), 100, columns, of_rows);
-  // Lanes of 64 bits beside: half as many at once, and masks that are as wide.
+  // With 64-bit lanes as well: half as many at once, and masks of the same width.
   expect_quotients(hard(), 40, longer + 3, true, {"%w = Cast %y {to = type<f64[*]>}\n", ", %w"});
 }
 

@@ -208,7 +208,7 @@ TEST_F(X86Backend, TakesNoMoreRegistersThanTheDescriptionStates) {
   const auto executable = built(*backend(target));
   const auto listing = executable->listing();
   ASSERT_TRUE(listing.ok());
-  for (const char* used : {"ymm5", "[rsp"}) EXPECT_THAT(*listing, HasSubstr(used));  // what has no place is spilled
+  for (const char* used : {"ymm5", "[rsp"}) EXPECT_THAT(*listing, HasSubstr(used));  // the remaining values are spilled
   for (const char* other : {"ymm6", "ymm15", "r15", "r9,"}) EXPECT_THAT(*listing, Not(HasSubstr(other)));
 }
 

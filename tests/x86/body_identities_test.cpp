@@ -192,7 +192,7 @@ TEST(BodyIdentities, Identities) {
   EXPECT_EQ(nodes(of("%a = Max %x, %z\n%c = LessOrEqual %x, %a\n%y = Where %c, %i, %j"), "Where"), 1) << "not of NaN";
   // Signs.
   EXPECT_EQ(nodes(of("%a = Neg %x\n%f = Mul %a, %k\n%c = Neg %f\n%d = Abs %c\n%y = Sub %z, %d"), "Neg"), 0);
-  // What has no fraction.
+  // Values without a fractional part.
   const auto floors = [&](const std::string& operators) { return nodes(of(operators), "Floor"); };
   EXPECT_EQ(floors("%a = Cast %b {to = type<f32[*]>}\n%c = Mul %a, %k\n%d = Max %c, %o\n%y = Floor %d"), 0);
   EXPECT_EQ(floors("%a = Ceil %x\n%c = Sub %a, %k\n%d = Less %x, %k\n%f = Where %d, %c, %o\n%y = Floor %f"), 0);
@@ -207,7 +207,7 @@ TEST(BodyIdentities, Identities) {
       0);
   EXPECT_EQ(count("%a = Min %x, %z\n%c = Max %x, %a\n%y = Neg %c"), 3u) << "%z may be NaN";
   EXPECT_EQ(count("%a = Max %x, %z\n%c = Max %a, %z\n%y = Neg %c"), 3u) << "which zero it is";
-  // What is converted beside a bound of it.
+  // A value that is converted both as it is and after clamping.
   const auto converts = [&](const std::string& bounded) {
     return nodes(of("%s = Constant {value = dense<f32[]: -2.5>}\n" + bounded +
                     "\n%c = Cast %a {to = type<i32[*]>}\n%d = Cast %x {to = type<i32[*]>}\n%y = BitwiseXor %c, %d"),

@@ -121,7 +121,7 @@ TEST(ByteTables, AreOfOneByteAlone) {
       tables(tabulated(quantised("%c = DequantizeLinear %z, %s, %p\n%b = Mul %a, %c\n%y = QuantizeLinear %b, %t, %p"))),
       0);
   EXPECT_EQ(tables(tabulated(quantised("%b = Mul %a, %f\n%y = QuantizeLinear %b, %t, %p"))), 0);
-  // What goes on with other values begins with a table.
+  // An expression that continues with other values begins with a table.
   const Body both =
       tabulated(quantised("%b = Tanh %a\n%q = QuantizeLinear %b, %t, %p\n%d = DequantizeLinear %q, %t, "
                           "%p\n%e = Mul %d, %f\n%y = QuantizeLinear %e, %t, %p"));

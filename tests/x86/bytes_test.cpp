@@ -205,10 +205,10 @@ TEST_P(Bytes, BesideOtherLanes) {
       "%a = Add %x, %r\n%b = Sub %a, %k\n%c = Less %b, %x\n%d = Where %c, %k, %b\n%y = Cast %d {to = type<f32[*]>}",
       "%a = Add %x, %r\n%b = Sub %k, %a\n%c = Mul %b, %b\n%y = Cast %c {to = type<i32[*]>}",
       "%a = Add %w, %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Less %b, %x\n%d = Where %c, %x, %b\n%y = Neg %d",
-      // Chosen of two that are alike in all lanes; no tensor of bytes.
+      // A choice between two values that are equal in all lanes; no tensor of bytes.
       "%b = Cast %w {to = type<i8[*]>}\n%c = Less %b, %r\n%d = Where %c, %r, %k\n%e = Less %d, %b\n%y = Where %e, %k, "
       "%b",
-      // Beside what is made of bytes that are alike in all lanes.
+      // With operators on bytes that are equal in all lanes.
       "%a = BitwiseOr %r, %k\n%c = Less %x, %r\n%b = Where %c, %x, %a\n%d = Less %b, %k\n%e = Mul %b, %a\n%y = Where "
       "%d, %e, %x",
       "%a = Abs %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Cast %w {to = type<i8[*]>}\n%d = Max %b, %c\n%e = Add %d, "

@@ -221,7 +221,7 @@ TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
     else
       EXPECT_NE(made.find(order), made.npos) << x << made;
   }
-  // What L1 does not hold beside its powers, fetches the next row into L2.
+  // A row that does not fit into L1 together with its powers fetches the next row into L2.
   for (const auto& [x, operators, far] : {std::tuple("f32[2000,4112]", softmax, true),
                                           {"f32[2000,4080]", softmax, false},
                                           {"f16[9000,8192]", softmax, false},
@@ -265,7 +265,7 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   const std::string_view norm = "%y = LayerNormalization %x, %w, %b {axis = -1}",
                          once = "%y = RMSNormalization %x, %w {axis = -1}";
   const std::string skewed = ".streaming.skewed", fetching = ".streaming.alone.fetching";
-  // Of 4 bytes each: a row, two that are shared, what is kept.
+  // Elements of 4 bytes each: a row, two shared operands, the kept values.
   constexpr int64_t kElement = 16, kMost = kFirst / kElement, kLong = kSecond / 8 / kElement;
   EXPECT_EQ(orders(norm, kMost), skewed);
   EXPECT_EQ(orders(norm, kMost + 16), "") << "fetched into L1";
@@ -277,14 +277,14 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement), skewed);
   const std::string merged = skewed + ".merged";
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement + 16), merged);
-  // Beside what is shared L2 holds no two rows: several are stored together.
+  // L2 does not hold two rows next to the shared operands: several are stored together.
   constexpr int64_t kTwoRows = kSecond / (kElement + 4) / 16 * 16;
   EXPECT_EQ(orders(norm, kTwoRows), merged);
   EXPECT_EQ(orders(norm, kTwoRows + 16), ".streaming.together");
   EXPECT_EQ(orders(norm, kTwoRows + 1), GetParam() == Isa::avx512 ? merged + ".lines" : "") << "begins anywhere";
   EXPECT_EQ(orders("%t = Add %x, %z\n%y = LayerNormalization %t, %w, %b {axis = -1}", kTwoRows + 16), merged);
   EXPECT_EQ(orders(once, kMost + 16), skewed) << "folded once";
-  // Three rows and what is kept of one, of 4 bytes each; avx2 has no registers for three walks.
+  // Three rows and the kept values of one, with 4 bytes each; avx2 has no registers for three walks.
   const std::string_view softmax = "%y = Softmax %x {axis = -1}";
   const bool twice = GetParam() == Isa::avx512;
   EXPECT_EQ(orders(softmax, kMost), twice ? ".streaming.skewed.twice" : skewed);
@@ -318,7 +318,7 @@ TEST_P(FormsRows, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
     return std::pair(alone, fetching);
   };
   constexpr std::pair kAlone(true, false), kFetching(false, true), kNeither(false, false);
-  // L1 holds 4096 elements with what is kept of them.
+  // L1 holds 4096 elements together with their kept values.
   constexpr uint64_t kLevel = 32 << 10;
   for (const uint64_t bytes : {uint64_t{64}, kLevel / 4, kLevel / 2, kLevel}) {
     for (const int64_t columns : {1024, 2048, 2064, 4096})

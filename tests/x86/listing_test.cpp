@@ -179,7 +179,8 @@ TEST(CrashTable, OtherCodeMayGoMeanwhile) {
     EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().to_string());
     return code.ok() ? *code : nullptr;
   };
-  // The code that is asked about is too large for the hole that others will come and go in, which the table has first.
+  // The code that is looked up is too large for the hole, which comes first in the table and which other code will fill
+  // and leave.
   auto hole = added(small);
   const auto behind_it = added(small);
   hole.reset();

@@ -40,7 +40,7 @@ const Case kCases[] = {
     {"%f = Cast %k {to = type<f32[*]>}\n%y = Mul %f, %x", kF32},
     {"%e = Greater %k, %five\n%y = Where %e, %x, %f3", kI32},
     {"%f = Cast %i {to = type<f32[*]>}\n%y = ReduceMax %f, %axes", kF32},
-    // More than a load of 32 bits says.
+    // Values that a 32-bit load does not represent.
     {"%c = GreaterOrEqual %i, %two31\n%y = Where %c, %x, %f3", std::nullopt},
     {"%c = GreaterOrEqual %i, %max32\n%y = Where %c, %x, %f3", std::nullopt},
     {"%f = Cast %i {to = type<f32[*]>}\n%c = Less %i, %two24\n%y = Where %c, %x, %f", std::nullopt},

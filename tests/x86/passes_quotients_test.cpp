@@ -103,7 +103,7 @@ class StandingQuotients : public Passes {
     const float magnitude = std::abs(s);
     return magnitude == 0 || !std::isfinite(s) || (magnitude >= 0x1p-126f && magnitude <= 0x1p122f);
   }
-  // Hard ones and any others; what is not moderate is divided by.
+  // Hard numbers and any others; divisors that are not moderate are divided by.
   template <class IsDivisor>
   void expect_quotients(const LinearKernel& kernel, IsDivisor is_divisor) {
     const auto code = compiled(kernel);

@@ -144,7 +144,7 @@ class RowForms : public ::testing::TestWithParam<Isa> {
     TENON_CHECK(false, "no snippet");
   }
 
-  // y of one form for inputs of `extents`, all beside guard pages.
+  // y of one form for inputs of `extents`, all next to guard pages.
   std::vector<float> run(const irgen::SnippetForm& form, const snippet::Body& body, const Dims& extents,
                          unsigned seed) const {
     std::mt19937 random(seed);

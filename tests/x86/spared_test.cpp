@@ -47,8 +47,8 @@ constexpr Case kCases[] = {
     {"%m = ReduceMin %x, %axes\n%d = Sub %x, %m\n%y = Exp %d", "%y", 0},
     {"%m = ReduceMax %x, %axes\n%s = Add %x, %z\n%d = Sub %s, %m\n%y = Exp %d", "%y", 0},
     {"%m = ReduceMax %x, %axes\n%d = Sub %x, %m\n%y = Exp %d", "%y", 0},
-    // What shows: in an output of its own, in other elements of the row, through conditions, where only one of two
-    // ways is NaN, where the sum is of something else.
+    // Values that are visible: in an output of their own, in other elements of the row, through conditions, where only
+    // one of two paths is NaN, where the sum is over something else.
     {"%m = ReduceMax %x, %axes\n%d = Sub %x, %m\n%e = Exp %d\n%s = ReduceSum %e, %axes", "%m, %s", 0},
     {"%m = ReduceMax %x, %axes\n%y = Mul %x, %m", "%y", 0},
     {"%m = ReduceMax %x, %axes\n%s = ReduceSum %z, %axes\n%y = Add %s, %m", "%y", 0},

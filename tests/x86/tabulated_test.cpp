@@ -139,7 +139,7 @@ TEST(TabulatedFunctions, GatesLieWithinTheStatedDistance) {
             const double size = std::abs(static_cast<double>(value));
             const double within =
                 kWithin * scale * size + 0x1p-24 * scale * size + 0x1p-23 * std::abs(exact) + 0x1p-148;
-            // -inf times 0; what is too large is the largest number, rounded down.
+            // -inf times 0 is NaN; a result that is too large becomes the largest number, rounded down.
             const bool right = std::isnan(value) || (value == -std::numeric_limits<float>::infinity())
                                    ? std::isnan(made)
                                : std::abs(exact) > kMost ? std::abs(made) >= kMost && std::signbit(made) == (value < 0)

@@ -83,7 +83,8 @@ class X86WalkSlots : public ::testing::TestWithParam<Isa> {
     EXPECT_TRUE(made.ok()) << made.error().to_string();
     return made.ok() ? *std::move(made) : std::vector<Datum>();
   }
-  // In `layout`, with anything in padding, the same bits as without. At least so many operators are over slots.
+  // In `layout`, with arbitrary padding, the result has the same bits as without it. At least `walked` operators
+  // iterate over slots.
   static void expect_same(std::string_view text, std::string_view layout, size_t walked) {
     SCOPED_TRACE(text);
     const auto plain = parsed(text);
