@@ -1,7 +1,7 @@
 // A binary convolution in any layout: the algorithm is written once, on logical indices (binary_convolution.hpp), and
-// layouts are put on its values. Where both operands are packed, the operator's evaluator runs on whole words. The same
-// words as integers of a graph of generic operators (binary_convolution_graph.hpp) run on any target, as generated code
-// on those that make it.
+// layouts are set on its values. If both operands are packed, the operator's evaluator runs on whole words. The same
+// words as integers in a graph of generic operators (binary_convolution_graph.hpp) run on any target, as generated code
+// on targets that generate code.
 #include "binary_convolution.hpp"
 
 #include <algorithm>
@@ -46,14 +46,14 @@ Result<std::vector<Type>> infer(const InferContext& context) {
   return one_type(kI32, Shape(p.b_shape()));
 }
 
-// An operand's bits, as its value is laid out.
+// An operand's bits in the layout of its value.
 struct LaidOut {
   Layout layout;
   std::vector<std::byte> bytes;
   BitTensor bits() const { return {layout, bytes}; }
 };
 
-// An evaluator is given row-major tensors.
+// An evaluator gets row-major tensors.
 Result<LaidOut> lay_out(const Value& value, const Tensor& tensor) {
   TENON_TRY(plain, Layout::row_major(tensor.dims(), 1));
   LaidOut out{plain, std::vector<std::byte>(tensor.data(), tensor.data() + tensor.bytes())};
@@ -67,7 +67,7 @@ Result<LaidOut> lay_out(const Value& value, const Tensor& tensor) {
   return out;
 }
 
-// Words of channels, each a group from its first one on.
+// Whether words contain the channels of a group, starting at its first one.
 bool holds_channel_groups(const Layout& layout) {
   return layout.lanes() > 1 && layout.lanes() <= 64 && layout.word_bits() <= 64 && !layout.lane_msb() &&
          layout.lanes_along(layout.dims()[1]) == layout.lanes();
@@ -124,7 +124,7 @@ std::string graph_text(std::string_view groups) {
              " %A, %F {groups = ", quote(groups), "}\n}\n");
 }
 
-// Some bits.
+// Random bits.
 Result<Tensor> bits(Dims dims, uint32_t seed) {
   TENON_TRY(out, Tensor::zeros(example::kBit, std::move(dims)));
   for (int64_t i = 0; i < out.size(); ++i) {
@@ -140,7 +140,7 @@ struct Choice {
 
 Result<Tensor> run_in(const Choice& choice, const std::vector<Datum>& inputs) {
   TENON_TRY(graph, parse_graph(graph_text(choice.groups), "binary"));
-  // The algorithm above stays as it is.
+  // The algorithm above is unchanged.
   if (*choice.a) TENON_OK(set_layout(*graph, "A", choice.a));
   if (*choice.f) TENON_OK(set_layout(*graph, "F", choice.f, "OIHW"));
   TENON_TRY(interpreter, Interpreter::prepare(*graph));
@@ -190,11 +190,11 @@ Result<void> run() {
   std::printf("\n");
 
   const Choice choices[] = {
-      {"NHWC", "OHWI", "vectors"},                // one element after another
+      {"NHWC", "OHWI", "vectors"},                // single elements
       {"NHWC<6c:8>", "OHWI<6i:8>", "vectors"},    // a vector of 1-bit elements for each pixel
       {"NHWC<6c:8>", "OHWI<6i:8>", "integers"},   // one integer of 6 bits for each pixel
       {"NHWC<4c:16>", "OHWI<4i:16>", "vectors"},  // the second word of each pixel has two lanes of padding
-      {"[2h]NHWC<6c>", "OHWI<6i>", "integers"},   // dense, and rows in two banks
+      {"[2h]NHWC<6c>", "OHWI<6i>", "integers"},   // dense, with rows in two banks
   };
   for (const Choice& choice : choices) {
     TENON_TRY(b, run_in(choice, inputs));

@@ -1,9 +1,9 @@
-// The binary convolution: A and F hold single bits (0 stands for +1, 1 for -1), the products are sums of exclusive ors.
+// Binary convolution: A and F hold single bits (0 means +1, 1 means -1), and products are exclusive ors.
 //
 //   B[n,c,h,w] = L - 2 * sum over rc, rh, rw of (A[n,rc,h+rh,w+rw] xor F[c,rc,rh,rw]),  L = ic * kh * kw
 //
-// The algorithm stands here once, on logical indices; where a bit lies in memory is the business of a Layout. Two
-// kernels compute the same on packed words, of which one popcount does the work of up to 64 products: see
+// The algorithm is written here once, on logical indices; the position of a bit in memory is up to a Layout. Two
+// kernels compute the same on packed words, in which one popcount replaces up to 64 products: see
 // popcount_convolution().
 #pragma once
 #include <bit>
@@ -41,7 +41,7 @@ void for_each_output(const BinaryConvolution& p, const F& f) {
   }
 }
 
-// The algorithm. `a` and `f` give a bit at an index of four numbers, `b` gives the place of a result.
+// The algorithm. `a` and `f` return the bit at an index of four numbers; `b` returns a reference to a result.
 template <class A, class F, class B>
 void binary_convolution(const BinaryConvolution& p, const A& a, const F& f, const B& b) {
   for_each_output(p, [&](int64_t n, int64_t c, int64_t h, int64_t w) {
@@ -55,7 +55,7 @@ void binary_convolution(const BinaryConvolution& p, const A& a, const F& f, cons
   });
 }
 
-// `count` bits from bit `at` on, at most 64.
+// `count` bits from position `at` on, at most 64.
 inline uint64_t read_bits(const std::byte* bytes, int64_t at, int64_t count) {
   uint64_t value = 0;
   for (int64_t i = 0; i < count; ++i) {
@@ -65,7 +65,7 @@ inline uint64_t read_bits(const std::byte* bytes, int64_t at, int64_t count) {
   return value;
 }
 
-// Where an element of a tensor lies, in bits from the start of its buffer.
+// The position of an element of a tensor, in bits from the start of its buffer.
 template <class... Index>
 int64_t bit_offset(const tenon::Layout& layout, Index... index) {
   const int64_t at[] = {index...};
@@ -89,22 +89,21 @@ class BitTensor {
   std::span<const std::byte> bytes_;
 };
 
-// A layout in which the channels of a pixel share words, "NHWC<6c:8>": `lanes` channels are one group.
+// A layout in which the channels of a pixel share words, "NHWC<6c:8>": `lanes` channels form one group.
 struct ChannelGroups {
   int64_t channels = 0, lanes = 1;
   static ChannelGroups of(const tenon::Layout& layout, int64_t channels) {
     return {channels, layout.lanes()};
   }
   int64_t count() const { return (channels + lanes - 1) / lanes; }
-  // Ones for the lanes of a group that hold a channel. What else a word holds is padding, and padding may hold
-  // anything.
+  // Ones for the lanes of a group that hold a channel. The other bits of a word are padding, which may hold anything.
   uint64_t mask(int64_t group) const {
     const int64_t held = channels - group * lanes < lanes ? channels - group * lanes : lanes;
     return held == 64 ? ~uint64_t{0} : (uint64_t{1} << held) - 1;
   }
 };
 
-// First implementation: a vector of 1-bit elements. A group is the word that holds its lanes, slack bits and all.
+// First implementation: a vector of 1-bit elements. A group is the word that contains its lanes, slack bits included.
 class WordVectors {
  public:
   explicit WordVectors(const BitTensor& bits) : bits_(bits) {}
@@ -121,7 +120,7 @@ class WordVectors {
 };
 
 // Second implementation: one large integer per group. The same bytes, seen as a tensor [outer, group, h, w] of integers
-// of as many bits as there are lanes.
+// with as many bits as there are lanes.
 class GroupIntegers {
  public:
   static tenon::Result<GroupIntegers> view(const BitTensor& bits) {
@@ -129,7 +128,7 @@ class GroupIntegers {
     const int64_t lanes = bits.layout().lanes();
     parts.shape[1] = ChannelGroups::of(bits.layout(), parts.shape[1]).count();
     parts.element_bits = lanes;
-    // The lanes are gone, and a channel counts as a group; pitches stay, which count words.
+    // There are no lanes any more, and a group replaces its channels; pitches, which count words, are unchanged.
     std::erase_if(parts.digits, [](const auto& digit) { return digit.space == tenon::LayoutSpace::lane; });
     for (tenon::LayoutDigit& digit : parts.digits) {
       const auto& variable = parts.variables[static_cast<size_t>(digit.variable)];
@@ -148,7 +147,7 @@ class GroupIntegers {
   BitTensor integers_;
 };
 
-// The same sums over groups: one exclusive or and one popcount for each. L counts channels, never lanes.
+// The same sums over groups: one exclusive or and one popcount for each. L counts channels, not lanes.
 template <class A, class F, class B>
 void popcount_convolution(const BinaryConvolution& p, ChannelGroups groups, const A& a, const F& f, const B& b) {
   for_each_output(p, [&](int64_t n, int64_t c, int64_t h, int64_t w) {

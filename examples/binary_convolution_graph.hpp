@@ -1,8 +1,8 @@
-// The binary convolution on packed words as a graph of generic operators. Nothing in it is special to one target, so
-// any target runs it: the reference, and as a few generated kernels one that makes snippets.
+// The binary convolution on packed words as a graph of generic operators. Nothing in it is specific to a target, so any
+// target runs it: the reference directly, and a target that makes snippets as a few generated kernels.
 //
-//   A[n,c,h,w] and F[c,rc,rh,rw] as u32[.., groups, .., ..]: the layout NCHW<32c:32>, 32 channels a word
-//   for each place (rh, rw) of the window:  popcount((A[:, :, rh:, rw:] xor F[:, :, rh, rw]) and mask), summed over
+//   A[n,c,h,w] and F[c,rc,rh,rw] as u32[.., groups, .., ..]: the layout NCHW<32c:32>, 32 channels per word
+//   for each position (rh, rw) in the window:  popcount((A[:, :, rh:, rw:] xor F[:, :, rh, rw]) and mask), summed over
 //   groups
 #pragma once
 #include <algorithm>
@@ -18,7 +18,8 @@ namespace example {
 
 inline constexpr int64_t kWordLanes = 32;
 
-// A tensor of bits as words of 32 channels, u32[outer, groups, h, w]. Slack bits may hold anything: here `slack`.
+// A tensor of bits as words of 32 channels, u32[outer, groups, h, w]. Slack bits may have any value: here that of
+// `slack`.
 inline tenon::Result<tenon::Tensor> channel_words(const BitTensor& bits, const std::string& dims,
                                                   std::byte slack = std::byte{0}) {
   const tenon::Dims& shape = bits.layout().shape();
@@ -33,7 +34,7 @@ inline tenon::Result<tenon::Tensor> channel_words(const BitTensor& bits, const s
   return words;
 }
 
-// Lines of the text form. Counts the ones of each u32 of `%x`: in pairs of bits, then four, then eight; the product
+// Lines of the text form. Counts the ones in each u32 of `%x`: in pairs of bits, then four, then eight; the product
 // adds up the four bytes.
 inline std::string popcount_lines(const std::string& x) {
   const auto line = [&](int step, auto... words) { return tenon::str("  %", x, ".", step, " = ", words..., "\n"); };
@@ -69,7 +70,7 @@ inline std::string constant_lines(const BinaryConvolution& p, const ChannelGroup
                            ">}\n  %minus2 = Constant {value = dense<i32[]: -2>}\n");
 }
 
-// What one place of the window adds: %sumN, in which bits differ, u32[bs, oc, oh, ow].
+// The contribution of one position in the window: %sumN, the number of differing bits, u32[bs, oc, oh, ow].
 inline std::string place_lines(const BinaryConvolution& p, int64_t rh, int64_t rw) {
   const std::string n = std::to_string(rh * p.kw + rw), x = "x" + n;
   return indices_line("from" + n, {rh, rw}) + indices_line("to_a" + n, {rh + p.oh(), rw + p.ow()}) +

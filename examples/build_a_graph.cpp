@@ -1,4 +1,4 @@
-// Builds a graph by hand, looks at it, writes it as an ONNX model, reads that back, and runs it.
+// Builds a graph in C++, inspects it, writes it as an ONNX model, reads it back, and runs it.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -21,7 +21,7 @@ Result<std::unique_ptr<Graph>> build() {
   Region& body = graph->body();
   Value* x = body.add_input("x", Type(kF32, Shape{Dim(Expr::symbol("N")), 2}));
 
-  // A builder makes operators at one place, here at the end of the body, and infers the types of their results.
+  // A builder creates operators at one place, here at the end of the body, and infers the types of their results.
   Builder builder(body);
   Value* w = builder.constant(Tensor::of<float>({2, 3}, {1, 0, -1, 0, 1, 1}), "w");
   Value* b = builder.constant(Tensor::of<float>({3}, {0.5f, -10, 0}), "b");
@@ -34,7 +34,7 @@ Result<std::unique_ptr<Graph>> build() {
   return graph;
 }
 
-// What is wrong is found while building: two rows of weights do not fit three columns of input.
+// Errors are found during construction: two rows of weights do not fit three columns of input.
 Result<void> build_wrongly() {
   Graph graph("wrong");
   Value* x = graph.body().add_input("x", Type(kF32, Shape{4, 3}));

@@ -1,5 +1,5 @@
-// Chooses targets at run time: what there is, several in order of preference, where each operator went and why, and
-// what happens when nothing else may help out.
+// Chooses targets at run time: lists the available ones, takes several in order of preference, shows where each
+// operator was placed and why, and what happens without fallback.
 //
 //   choose_a_backend MODEL TARGET [TARGET]...     names, or the YAML files of target descriptions
 #include <cstdio>
@@ -36,15 +36,15 @@ Result<void> choose(const std::string& model, const std::vector<std::string>& ta
   TargetRegistry registry;
   list_targets(registry);
 
-  // Each operator goes to the first target that takes it, and to the reference when none does.
+  // Each operator is placed on the first target that accepts it, or on the reference if none does.
   TENON_TRY(compiled, compile_file(model, registry, {.targets = targets}));
   explain(compiled->placement());
   std::printf("%zu parts run one after another\n\n", compiled->segments().size());
 
-  // A product may insist: then what would have fallen back is an error that names the operator and the reasons.
+  // An application may forbid the fallback: it is then an error that names the operator and the reasons.
   const auto strict = compile_file(model, registry, {.targets = targets, .no_fallback = true});
   std::printf("without fallback: %s\n", strict.ok() ? "the targets run all of it" : strict.error().to_string().c_str());
-  // Or ask for a share of operators on the first target.
+  // It may also require a minimum share of operators on the first target.
   const auto half = compile_file(model, registry, {.targets = targets, .min_coverage = 0.5});
   std::printf("at least half on the first: %s\n", half.ok() ? "yes" : half.error().to_string().c_str());
   return {};

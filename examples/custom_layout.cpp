@@ -1,4 +1,4 @@
-// Puts layouts on values of a small model by name: the algorithm stays as it is, and so do the results.
+// Sets layouts on values of a small model by name: the algorithm and the results are unchanged.
 #include <cstdio>
 #include <random>
 #include <string>
@@ -15,7 +15,7 @@ using namespace tenon;
 
 namespace {
 
-// A convolution with its activation and pool, and bits packed from what is positive.
+// A convolution with its activation and pool, and bits packed from the positive values.
 constexpr std::string_view kModel = R"(
 graph @block(%image: f32[1,6,8,8], %weight: f32[17,6,3,3]) -> (%pool_out, %positive) {
   %conv1_out = Conv %image, %weight {pads = [1, 1, 1, 1]} : f32[1,17,8,8]
@@ -34,8 +34,8 @@ Tensor random_tensor(std::mt19937& random, Dims dims) {
 Result<void> put_layouts(Graph& graph) {
   TENON_OK(set_layout(graph, "image", "NHWC"));                              // as text
   TENON_OK(set_layout(graph, "conv1_out", LayoutName::NCHW16c));             // by its usual name: blocks, with padding
-  TENON_OK(set_layout(graph, "relu_out", "[4h]NCHW"));                       // rows go round 4 banks
-  TENON_OK(set_layout(graph, "positive", "NHWC<6c:32>"));                    // 6 channels of 4 bits share a word of 32
+  TENON_OK(set_layout(graph, "relu_out", "[4h]NCHW"));                       // rows are distributed over 4 banks
+  TENON_OK(set_layout(graph, "positive", "NHWC<6c:32>"));                    // 6 channels of 4 bits share a 32-bit word
   TENON_OK(set_layout(graph, "weight", "(o, i, h, w) -> (h, w, i, o)"));     // an index map
   return set_layout(graph, "pool_out", [](Expr n, Expr c, Expr h, Expr w) {  // the same from C++
     LayoutMap map;
@@ -60,7 +60,7 @@ Result<void> run() {
   std::mt19937 random(1);
   const std::vector<Datum> inputs = {random_tensor(random, {1, 6, 8, 8}), random_tensor(random, {17, 6, 3, 3})};
   TENON_TRY(before, Interpreter::prepare(*plain));
-  // With NaNs in all padding: nobody may rely on what it holds.
+  // With NaNs in all padding, to show that nothing depends on its content.
   TENON_TRY(after, Interpreter::prepare(*laid_out, {.poison_padding = PoisonPadding::nan}));
   TENON_TRY(wanted, before->run(inputs));
   TENON_TRY(got, after->run(inputs));

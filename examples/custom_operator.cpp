@@ -1,5 +1,5 @@
-// An operator of one's own: its definition, a typed view, an evaluator, a pass that makes it, and a visitor that
-// handles it beside the operators of Tenon. A plugin does the same in Plugin::register_extensions.
+// A user-defined operator: its definition, a typed view, an evaluator, a pass that creates it, and a visitor that
+// handles it together with Tenon's operators. A plugin does the same in Plugin::register_extensions.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -19,8 +19,8 @@ using namespace tenon;
 
 namespace example {
 
-// y = sign(x) * max(|x| - threshold, 0): small values become 0, others move towards it. y has x's type.
-// A view is named accessors over a generic Op, header only: it adds nothing to anyone's binary interface.
+// y = sign(x) * max(|x| - threshold, 0): small values become 0, others are moved towards it. y has x's type.
+// A view provides named accessors for a generic Op. It is header-only and adds nothing to the binary interface.
 struct SoftThreshold : OpView<SoftThreshold> {
   static constexpr std::string_view kName = "example.SoftThreshold";
   using OpView::OpView;
@@ -39,7 +39,8 @@ Result<void> evaluate_soft_threshold(EvalContext& context) {
 
 constexpr TypeSet kF32Only("f32 tensors", [](ElementType element) { return element == kF32; });
 
-// The one place that everything is derived from: the verifier, the parser, the printer and shape inference read it.
+// The single definition from which everything is derived: the verifier, the parser, the printer and shape inference
+// read it.
 Result<void> register_operator() {
   TENON_OK(register_op(OpDef(SoftThreshold::kName)
                            .summary("sign(x) * max(|x| - threshold, 0)")
@@ -91,7 +92,7 @@ Result<void> run() {
   TENON_OK(passes.run(*graph, {.verify_each = true}));
   std::printf("%s\n", print(*graph).c_str());
 
-  // A visitor is a table: one's own operators are handled like Tenon's, and one that nobody handles is an error.
+  // A visitor is a table: user-defined operators are handled like Tenon's, and one without a handler is an error.
   OpVisitor<std::string> describe("describe");
   describe.on<Constant>([](Constant) -> Result<std::string> { return std::string("a constant"); })
       .on<example::SoftThreshold>([](example::SoftThreshold op) -> Result<std::string> {

@@ -1,4 +1,4 @@
-// How a program of the examples ends.
+// The exit code of the example programs.
 #pragma once
 #include <cstdio>
 
@@ -6,7 +6,7 @@
 
 namespace example {
 
-// For main(): 0, or 1 with the error on standard error.
+// For main(): 0, or 1 after printing the error on standard error.
 inline int exit_code(const tenon::Result<void>& done) {
   if (!done.ok()) std::fprintf(stderr, "error: %s\n", done.error().to_string().c_str());
   return done.ok() ? 0 : 1;

@@ -1,5 +1,5 @@
-// Loads a model, compiles it for the best target of this machine, runs it, and compares with the outputs that came with
-// it.
+// Loads a model, compiles it for the best target of this machine, runs it, and compares the outputs with the stored
+// ones.
 //
 //   load_and_run MODEL.onnx TEST_DATA_FOLDER [TARGET]
 #include <cstdio>
@@ -17,7 +17,7 @@ using namespace tenon;
 
 namespace {
 
-// Several runs at once: a compiled model may be shared by any number of threads.
+// Several concurrent runs: a compiled model may be shared by any number of threads.
 Result<std::vector<Datum>> run_at_once(const CompiledModel& model, const std::vector<Datum>& inputs, int runs) {
   std::vector<std::future<Result<std::vector<Datum>>>> pending;
   for (int i = 0; i < runs; ++i) pending.push_back(model.run_async(inputs));  // inputs are shared, not copied
@@ -38,9 +38,9 @@ Result<void> check(const Datum& got, const Datum& expected, const std::string& n
 }
 
 Result<void> load_and_run(const std::string& path, const std::string& data, const std::string& target) {
-  // What can be compiled for: the targets of the plugins found, and the reference, which is always there.
+  // The available targets: those of the plugins found, and the reference, which is always available.
   TargetRegistry registry;
-  // Read, checked, optimised, cut into parts by target, compiled.
+  // The model is read, checked, optimised, partitioned by target, and compiled.
   TENON_TRY(model, compile_file(path, registry, {.targets = {target}}));
   std::printf("%s\n", model->placement().to_string().c_str());
 

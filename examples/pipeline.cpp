@@ -1,4 +1,4 @@
-// A pipeline of image stages: says which indices each stage needs, and computes them strip by strip.
+// A pipeline of image stages: states which indices each stage needs, and computes them strip by strip.
 #include <cstdio>
 #include <numeric>
 #include <vector>
@@ -47,7 +47,7 @@ KernelHandle mean_of_3_rows() {
 }
 
 Result<void> run() {
-  // 1. The stages. Beyond the image's edge there is 0.
+  // 1. The stages. The image is padded with 0.
   Pipeline p("smooth");
   const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
   BufferRef image = p.buffer("image", kF32, 2), squared = p.buffer("squared", kF32, 2),
@@ -56,13 +56,13 @@ Result<void> run() {
   p.padded_copy(squared, {x, y}, padded, {x, y}, {image.bounds(0), image.bounds(1)}, Padding::value(0.0f));
   StageRef mean = p.stage("mean", mean_of_3_rows()).reads(padded, {x, {y - 1, y + 1}}).writes(smooth, {x, y});
 
-  // 2. A schedule by hand: 4 rows at a time. What is kept of `padded` is a window of 6 rows.
+  // 2. A manual schedule: 4 rows at a time. Of `padded`, a window of 6 rows is kept.
   mean.loops({{y, 4}});
   TENON_TRY(program, p.build({image}, {smooth}), "building");
   TENON_OK(verify(program), "verifying");
   std::printf("%s\n", print(program).c_str());
 
-  // 3. Run it. A bound program takes no memory from the heap in a run.
+  // 3. A run. A bound program allocates nothing from the heap in a run.
   std::vector<float> in(kWidth * kHeight), out(kWidth * kHeight);
   std::iota(in.begin(), in.end(), 0.0f);
   const Arguments arguments{{{"image", BufferArgument::dense(in.data(), kF32, {kWidth, kHeight})},
@@ -75,7 +75,7 @@ Result<void> run() {
   std::printf("smooth(0, 0) = %g, in %lld bytes besides image and result\n", out[0],
               static_cast<long long>(bound.arena_bytes().empty() ? 0 : bound.arena_bytes().begin()->second));
 
-  // 4. The automatic schedule for an image of 4096 x 4096, beside the one by hand.
+  // 4. The automatic schedule for an image of 4096 x 4096, compared with the manual one.
   const SymbolValues sizes{{"image.min0", 0},  {"image.extent0", 4096},  {"image.min1", 0},  {"image.extent1", 4096},
                            {"smooth.min0", 0}, {"smooth.extent0", 4096}, {"smooth.min1", 0}, {"smooth.extent1", 4096}};
   TENON_TRY(report, auto_schedule(p, {image}, {smooth}, sizes, CostModel::host()), "scheduling");

@@ -1,5 +1,5 @@
-// Two passes of one's own: a declarative rewrite, which turns x * sigmoid(x) into Swish, and a plain function, which
-// counts. A manager runs them, verifies the graph after each, and tells the times.
+// Two user-defined passes: a declarative rewrite, which turns x * sigmoid(x) into Swish, and a plain function, which
+// counts. A manager runs them, verifies the graph after each, and reports their times.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -16,7 +16,7 @@ using namespace tenon;
 
 namespace {
 
-// The first pair is one Swish. In the second the sigmoid has another user and must stay.
+// The first pair becomes one Swish. In the second, the sigmoid has another user and must remain.
 constexpr std::string_view kGraph = R"(
 graph @gates(%x: f32[2,4]) -> (%b, gate: %t) {
   %s = Sigmoid %x
@@ -26,7 +26,7 @@ graph @gates(%x: f32[2,4]) -> (%b, gate: %t) {
 }
 )";
 
-// The framework sees to uses, types and names, and to operands in either order: Mul is commutative by its definition.
+// The framework handles uses, types and names, and operands in either order: Mul is commutative by its definition.
 std::vector<Rewrite> swish_rewrites() {
   using namespace pattern;
   return {
@@ -51,7 +51,7 @@ Result<void> run() {
 
   Histogram counts;
   PassManager passes("example");
-  // infer-types, which rewrites need, is put before it from the registry.
+  // infer-types, which rewrites need, is inserted before it from the registry.
   TENON_OK(passes.add(rewrite_pass("fuse-swish", "x * sigmoid(x) becomes Swish.", swish_rewrites())));
   TENON_OK(passes.add({.name = "count-operators", .contract = "Changes nothing.", .run = [&](Graph& g) {
                          return count_operators(g, counts);
@@ -62,7 +62,7 @@ Result<void> run() {
   if (counts != Histogram{{"Swish", 1}, {"Sigmoid", 1}, {"Mul", 1}}) {
     return error(Code::internal, "one of the two should have become Swish");
   }
-  // A pass keeps the meaning of the graph.
+  // A pass preserves the meaning of the graph.
   TENON_TRY(after, evaluated(*graph));
   for (size_t i = 0; i < before.size(); ++i) {
     const Comparison comparison = compare(after[i], before[i], {.rtol = 1e-6, .atol = 1e-7});

@@ -1,4 +1,4 @@
-// The operators that only this device has.
+// The operators that are specific to this device.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 

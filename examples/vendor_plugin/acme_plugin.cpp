@@ -1,6 +1,6 @@
-// A whole plugin: an operator of its own, a pass that makes it from generic ones, a visitor that turns operators into
-// the device's commands, and a device that runs them. The device here is a loop over host memory; a real one would put
-// commands into its queue where execute() stands.
+// A complete plugin: an operator of its own, a pass that makes it from generic ones, a visitor that turns operators
+// into the device's commands, and a device that runs them. The device here is a loop over host memory; in execute(), a
+// real one would enqueue commands.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -62,7 +62,7 @@ Result<tenon::Change> fuse_scale_shift(tenon::Graph& graph) {
           .match(
               op("Add", {op("Mul", {any("x"), constant("scale").where(is_scalar)}), constant("shift").where(is_scalar)})
                   .as("y"))
-          // A constant of higher rank would stretch the shape.
+          // A constant of higher rank would broadcast x to a larger shape.
           .when([](const tenon::Match& m) { return m.value("x")->type() == m.value("y")->type(); })
           .into(ScaleShift::kName, {"x"}, [](const tenon::Match& m) -> tenon::Attributes {
             return {{"scale", m.constant("scale").double_at(0)}, {"shift", m.constant("shift").double_at(0)}};

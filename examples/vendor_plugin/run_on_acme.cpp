@@ -1,5 +1,5 @@
-// run_on_acme PLUGIN.so TARGET.yaml: what an integrator does with the plugin. Part of the graph runs on the device, the
-// rest on the reference; the results must be those of the reference alone.
+// run_on_acme PLUGIN.so TARGET.yaml: how an integrator uses the plugin. Part of the graph runs on the device, the rest
+// on the reference; the results must equal those of the reference alone.
 #include <cstdio>
 #include <string>
 

@@ -27,7 +27,7 @@ Result<std::vector<Type>> infer_store(const InferContext& context) {
   return results_of(context, Type(into.element, std::move(into.shape)));
 }
 
-// Read by nobody but the wait for this transfer, if it has a token.
+// Checks that only the wait for this transfer reads the result, if there is a token.
 Result<void> verify_users(const Op& op) {
   if (op.result_count() < 2) return {};
   for (const Use* use : op.result(0)->uses()) {

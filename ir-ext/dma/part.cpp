@@ -7,7 +7,7 @@ namespace {
 
 using Integers = Attribute::Integers;
 
-// An attribute with a number for each dim, or what stands for it when it is not there.
+// An attribute with a number per dim, or the fallback for an absent one.
 Result<Integers> numbers_of(const Op& op, std::string_view name, size_t count, int64_t fallback) {
   const Attribute* stated = op.attributes().find(Name(name));
   if (!stated) return Integers(count, fallback);
@@ -114,7 +114,7 @@ Result<std::vector<Value*>> decompose_load(Builder& builder, const Op& op) {
   return results(builder, op, padded);
 }
 
-// Where x is, x with zeros around it; else what was there.
+// x extended by zeros where x is written; `into` elsewhere.
 Result<std::vector<Value*>> decompose_store(Builder& builder, const Op& op) {
   Value *x = op.operand(0), *into = op.operand(1);
   if (!into) {

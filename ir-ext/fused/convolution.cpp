@@ -9,7 +9,7 @@
 namespace tenon::fused {
 namespace {
 
-// Shapes, windows and bounds are those of Conv, whose first three operands ours are alike.
+// Shapes, windows and bounds are those of Conv, which has the same first three operands.
 const OpDef& conv() { return *find_op(Conv::name()); }
 
 Result<std::vector<Type>> infer_convolution(const InferContext& context) {
@@ -35,7 +35,7 @@ Result<void> verify_convolution(const Op& op) {
   return verify_epilogue(op);
 }
 
-// bias[o] as [1, O, 1 ...], to be added to values of `rank`.
+// bias[o] as [1, O, 1 ...], to be added to values with rank `rank`.
 Result<Value*> per_channel(Builder& builder, Value* bias, int64_t rank) {
   std::vector<int64_t> dims(static_cast<size_t>(rank), 1);
   dims[1] = -1;

@@ -1,4 +1,4 @@
-// Convolution of 8-bit integers with everything behind it that an accelerator does on its accumulators.
+// Convolution of 8-bit integers with everything that an accelerator does on its accumulators afterwards.
 //
 //   acc = sum of x * w over the window + bias[o] + (residual << residual_shift)
 //   y = clip((acc + rounding) >> shift, clip_min, clip_max)                         (epilogue.hpp)

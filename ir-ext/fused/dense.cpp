@@ -9,7 +9,7 @@
 namespace tenon::fused {
 namespace {
 
-// Two unknown dims for a shape of unknown rank.
+// Two unknown dims for a shape with unknown rank.
 Shape matrix(const Shape& shape) { return shape.ranked() ? shape : unknown_shape(2); }
 
 Result<std::vector<Type>> infer_dense(const InferContext& context) {

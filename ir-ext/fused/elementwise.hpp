@@ -1,4 +1,4 @@
-// Sum of two 8-bit tensors of one shape, each brought to a common scale by a shift.
+// Sum of two 8-bit tensors of the same shape, each shifted to a common scale.
 //
 //   y = clip(((a << a_shift) + (b << b_shift) + rounding) >> shift, clip_min, clip_max)   (epilogue.hpp)
 //

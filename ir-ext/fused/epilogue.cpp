@@ -49,7 +49,7 @@ Result<Value*> decompose_left_shift(Builder& builder, Value* x, int64_t shift) {
 Result<Value*> decompose_epilogue(Builder& builder, Value* acc, const Op& op) {
   const Epilogue epilogue = Epilogue::of(op);
   if (epilogue.shift > 0) {
-    // Division rounds to zero; less the remainder, which has the divisor's sign, it is exact and so rounds down.
+    // Division rounds towards zero. Minus the remainder, which has the divisor's sign, it is exact and rounds down.
     Value* const divisor = number(builder, int64_t{1} << epilogue.shift);
     TENON_TRY(rounded, builder.op("Add", {acc, number(builder, int64_t{1} << (epilogue.shift - 1))}));
     TENON_TRY(rest, builder.op("Mod", {rounded, divisor}));

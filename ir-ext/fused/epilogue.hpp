@@ -1,11 +1,11 @@
-// The end that fused integer operators share: 32-bit accumulators become 8-bit results.
+// The epilogue shared by fused integer operators: 32-bit accumulators become 8-bit results.
 //
 //   y = clip((acc + rounding) >> shift, clip_min, clip_max),  rounding = 1 << (shift - 1) for shift > 0, else 0
 //
-// Sums are modulo 2^32 and the shift is arithmetic: halves round up. A residual operand is added to the accumulator
-// first, shifted left by `residual_shift`. Attributes, with defaults: shift = 0, in [0, 30]; residual_shift = 0, in [0,
-// 23]; clip_min = -128, clip_max = 127, both in [-128, 127]. With scales that are powers of two, x = 2^e * q, that is
-// all there is to requantisation: shift = e_y - e_acc, residual_shift = e_residual - e_acc.
+// Sums are modulo 2^32 and the shift is arithmetic: ties round up. A residual operand is first added to the
+// accumulator, shifted left by `residual_shift`. Attributes, with defaults: shift = 0, in [0, 30]; residual_shift = 0,
+// in [0, 23]; clip_min = -128, clip_max = 127, both in [-128, 127]. With power-of-two scales, x = 2^e * q, this is a
+// complete requantisation: shift = e_y - e_acc, residual_shift = e_residual - e_acc.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -32,20 +32,20 @@ struct TENON_API Epilogue {
   }
 };
 
-// The attributes shift, clip_min and clip_max.
+// Adds the attributes shift, clip_min and clip_max.
 TENON_API OpDef& add_epilogue(OpDef& def);
 TENON_API Result<void> verify_epilogue(const Op& op);
-// Attribute `name` in [0, kMostLeftShift].
+// Checks that attribute `name` is in [0, kMostLeftShift].
 TENON_API Result<void> verify_left_shift(const Op& op, Name name);
-// The same, and 0 unless operand `residual` is there.
+// The same, and that it is 0 unless operand `residual` is given.
 TENON_API Result<void> verify_residual(const Op& op, size_t residual);
 
 // In generic operators: i8 `x` << `shift` as i32.
 TENON_API Result<Value*> decompose_left_shift(Builder& builder, Value* x, int64_t shift);
-// The epilogue of `op` on acc (i32).
+// The epilogue of `op` applied to acc (i32).
 TENON_API Result<Value*> decompose_epilogue(Builder& builder, Value* acc, const Op& op);
-// The result of a layer: acc (i32) + bias + the residual, shifted, then the epilogue. `bias`, which acc's shape takes
-// as it is, and `residual` may be null.
+// The result of a layer: acc (i32) + bias + the shifted residual, then the epilogue. `bias`, which must broadcast to
+// acc's shape, and `residual` may be null.
 TENON_API Result<std::vector<Value*>> decompose_layer_end(Builder& builder, Value* acc, Value* bias, Value* residual,
                                                           const Op& op);
 

@@ -1,5 +1,5 @@
-// What the fused operators compute: accumulators by the evaluator of the generic operator that they stand on, then one
-// loop for all that follows. QMaxPool needs none: its decomposition is one operator.
+// What the fused operators compute: accumulators by the evaluator of the corresponding generic operator, then one loop
+// for the rest. QMaxPool needs none: its decomposition is a single operator.
 #include <tenon-ext/fused/convolution.hpp>
 #include <tenon-ext/fused/dense.hpp>
 #include <tenon-ext/fused/elementwise.hpp>
@@ -20,7 +20,7 @@ const Tensor* operand_or_null(EvalContext& context, size_t i) {
   return context.has_operand(i) ? &context.tensor(i) : nullptr;
 }
 
-// y[i] = epilogue(acc(i)) for all elements, in parallel. acc gives an uint32_t: sums modulo 2^32.
+// y[i] = epilogue(acc(i)) for all elements, in parallel. acc returns an uint32_t: sums modulo 2^32.
 template <class Acc>
 Result<void> finish(EvalContext& context, Acc acc) {
   TENON_TRY(y, context.output(0));
@@ -34,7 +34,7 @@ Result<void> finish(EvalContext& context, Acc acc) {
 
 uint32_t shifted(int8_t value, int64_t shift) { return static_cast<uint32_t>(int32_t{value}) << shift; }
 
-// Products in `acc`, with bias[i / inner % channels] and the residual.
+// Finishes products in `acc`, with bias[i / inner % channels] and the residual.
 Result<void> finish_products(EvalContext& context, const Tensor& acc, int64_t channels, int64_t inner) {
   const Tensor *bias = operand_or_null(context, 2), *residual = operand_or_null(context, 3);
   const int32_t* const products = acc.as<int32_t>().data();

@@ -10,7 +10,7 @@
 namespace tenon::fused {
 namespace {
 
-// Shapes, windows and bounds are those of MaxPool, for sums too.
+// Shapes, windows and bounds are those of MaxPool, also for sums.
 const OpDef& max_pool() { return *find_op(MaxPool::name()); }
 
 Result<std::vector<Type>> infer_pool(const InferContext& context) { return max_pool().infer_fn()(context); }

@@ -1,4 +1,4 @@
-// Windows of fused operators, as the generic operators behind them take them.
+// Windows of fused operators, in the form of the corresponding generic operators.
 #pragma once
 #include <initializer_list>
 
@@ -7,7 +7,7 @@
 
 namespace tenon::fused {
 
-// Those of strides, pads, dilations and `more` that the operator has.
+// The attributes among strides, pads, dilations and `more` that the operator has.
 inline Attributes window_attributes(const Op& op, std::initializer_list<const char*> more) {
   Attributes window;
   const auto take = [&](const char* name) {

@@ -21,10 +21,10 @@ Found nothing(std::string* why, const char* reason) {
   return std::optional<Accumulator>();
 }
 
-// A residual of 8 bits stays below 2^28 in the accumulator: half of what products and a bias may take.
+// A residual of 8 bits is then below 2^28 in the accumulator: half of what products and a bias may use.
 constexpr int64_t kMostResidualShift = 20;
 
-// Weights, their exponent, and the bias at that of the products. `bias` may be null.
+// Adds the weights, their exponent, and the bias with the exponent of the products. `bias` may be null.
 Result<void> put_weights(Builder& builder, Accumulator& accumulator, const Quantised& x, const Tensor& weights,
                          const Tensor* bias, const std::string& name) {
   const int64_t exponent = weights_exponent(weights);
@@ -53,7 +53,7 @@ Found of_convolution(Builder& builder, Op& op, std::string* why) {
   return std::optional<Accumulator>(std::move(accumulator));
 }
 
-// [K, M] as [M, K], or as it is, times `factor`.
+// [K, M] as [M, K], or unchanged, times `factor`.
 Result<Tensor> dense_weights(const Tensor& weights, bool transpose, float factor) {
   TENON_TRY(out, Tensor::allocate(kF32, transpose ? Dims{weights.dim(1), weights.dim(0)} : weights.dims()));
   const auto from = weights.as<float>();
@@ -65,7 +65,7 @@ Result<Tensor> dense_weights(const Tensor& weights, bool transpose, float factor
   return out;
 }
 
-// One number for each of `outputs`, times `factor`; nullopt for a bias that differs from row to row.
+// One number per output of `outputs`, times `factor`; nullopt for a bias that differs between rows.
 Result<std::optional<Tensor>> dense_bias(const Tensor& bias, int64_t outputs, float factor) {
   const bool is_row = bias.size() == outputs && (bias.rank() == 0 || bias.dims().back() == outputs);
   if (!is_row && bias.size() != 1) return std::optional<Tensor>();
@@ -96,7 +96,7 @@ Found of_product(Builder& builder, Op& op, std::string* why) {
   return std::optional<Accumulator>(std::move(accumulator));
 }
 
-// MatMul + a constant row.
+// For MatMul + a constant row.
 Found of_biased_product(Builder& builder, Op& op, std::string* why) {
   for (const size_t side : {size_t{0}, size_t{1}}) {
     const Tensor* bias = float_constant(op.operand(1 - side));

@@ -1,5 +1,5 @@
-// Products before they become 8 bits: what fuse-quantised finds in the graph, puts terms and clips on, and writes as
-// one fused operator.
+// Products before they are reduced to 8 bits: what fuse-quantised finds in the graph, extends by terms and clips, and
+// writes as one fused operator.
 #pragma once
 #include <cmath>
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace tenon::quant {
 
-// An i8 value and what it stands for: real = 2^exponent * integer.
+// An i8 value and its scale: real = 2^exponent * integer.
 struct Quantised {
   Value* value = nullptr;
   int64_t exponent = 0;
 };
-// Of a quant.Dequantize.
+// For the result of a quant.Dequantize.
 std::optional<Quantised> quantised(const Value* real);
 
-// Reals outside are cut.
+// Reals outside this range are clipped.
 struct ClipRange {
   double least = -INFINITY, greatest = INFINITY;
   void cut(double low, double high) {
@@ -26,9 +26,9 @@ struct ClipRange {
     greatest = std::fmin(greatest, high);
   }
 };
-// That of a Relu or of a Clip with constant ends; nullopt for another operator.
+// The range of a Relu or of a Clip with constant bounds; nullopt for another operator.
 std::optional<ClipRange> clip_of(const Op& op);
-// The attributes clip_min and clip_max for values of that exponent, and `shift`; defaults are left out.
+// Sets the attributes clip_min and clip_max for values with that exponent, and `shift`; defaults are omitted.
 void set_epilogue(Attributes& attributes, int64_t shift, const ClipRange& clip, int64_t exponent);
 
 // fused.QConv or fused.QDense without an epilogue.
@@ -39,19 +39,20 @@ struct Accumulator {
   int64_t exponent = 0;  // real = 2^exponent * accumulator
 };
 
-// The accumulator behind `real`, when that has one use: a Conv, Gemm or MatMul of quantised x and constant weights, or
-// one that became 8 bits already and is read by `real` alone, with neither residual nor clip. `why` says why not.
+// The accumulator that produces `real`, if that has a single use: a Conv, Gemm or MatMul of quantised x and constant
+// weights, or one that has already been reduced to 8 bits and is read by `real` alone, with neither residual nor clip.
+// `why` receives the reason if there is none.
 Result<std::optional<Accumulator>> accumulator_of(Builder& builder, Value* real, std::string* why = nullptr);
-// That of a Conv, Gemm or MatMul, or of a MatMul and a bias, whoever reads its result.
+// The accumulator of a Conv, Gemm or MatMul, or of a MatMul and a bias, whatever the uses of its result.
 Result<std::optional<Accumulator>> accumulator_under(Builder& builder, Op& op, std::string* why = nullptr);
-// Can the residual be shifted to the accumulator's scale?
+// Whether the residual can be shifted to the accumulator's scale.
 bool takes_residual(const Accumulator& accumulator, const Quantised& residual);
-// The fused operator; its exponent is `exponent`, or the nearest to it that shifts can reach.
+// The fused operator; its exponent is `exponent`, or the nearest one that shifts can reach.
 Result<Quantised> finish(Builder& builder, const Accumulator& accumulator, const std::optional<Quantised>& residual,
                          const ClipRange& clip, int64_t exponent);
 
-// Strides, pads and dilations of a windowed operator on x of shape `x` with result of shape `y`, all explicit; nullopt
-// when the extents are not known.
+// Strides, pads and dilations of a windowed operator on x with shape `x` and a result with shape `y`, all explicit;
+// nullopt if the extents are not known.
 Result<std::optional<Attributes>> explicit_window(const Op& op, std::vector<Dim> kernel, const Shape& x,
                                                   const Shape& y);
 

@@ -10,7 +10,7 @@
 namespace tenon::quant {
 namespace {
 
-// Keeps the tensors of one run that go by some name.
+// Keeps the tensors of one run that have certain names.
 class Recorder final : public Interpreter::Observer {
  public:
   explicit Recorder(const std::vector<IntegerValue>& values) {
@@ -25,7 +25,7 @@ class Recorder final : public Interpreter::Observer {
   void keep(const std::string& name, const Datum& datum) {
     const auto found = kept_.find(name);
     if (found == kept_.end() || !datum.is_tensor()) return;
-    // Lies in an arena that the next operators write to.
+    // It is in an arena that later operators overwrite.
     auto copy = datum.tensor().clone();
     if (copy.ok()) found->second = *std::move(copy);
   }

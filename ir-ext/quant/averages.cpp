@@ -9,7 +9,7 @@
 namespace tenon::quant {
 namespace {
 
-// The window of a mean: kernel_shape, strides, pads, dilations; nullopt where elements do not all count alike.
+// The window of a mean: kernel_shape, strides, pads, dilations; nullopt if elements have different weights.
 Result<std::optional<Attributes>> mean_window(const Op& op, const Shape& x) {
   if (isa<AveragePool>(op)) {
     const auto kernel = op.attr<Attribute::Integers>("kernel_shape");
@@ -17,7 +17,7 @@ Result<std::optional<Attributes>> mean_window(const Op& op, const Shape& x) {
     if (!window) return window;
     const auto& pads = *window->find("pads")->get_if<Attribute::Integers>();
     const bool padded = std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
-    // With ceil_mode, what lies behind the stated padding does not count even so.
+    // With ceil_mode, what is beyond the stated padding is still not counted.
     if (padded && (op.attr<int64_t>("count_include_pad", 0) == 0 || op.attr<int64_t>("ceil_mode", 0) != 0)) {
       return std::optional<Attributes>();
     }
@@ -29,7 +29,7 @@ Result<std::optional<Attributes>> mean_window(const Op& op, const Shape& x) {
   return std::optional<Attributes>(Attributes{{"kernel_shape", kernel}});
 }
 
-// multiplier / 2^shift as close to `ratio` as 15 bits and the accumulators allow: sums are `elements` * 128 at most.
+// multiplier / 2^shift, as close to `ratio` as 15 bits and the accumulators allow: sums are at most `elements` * 128.
 struct Fraction {
   int64_t multiplier = 0, shift = 0;
 };

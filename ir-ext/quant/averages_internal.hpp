@@ -1,4 +1,4 @@
-// Means of windows as fused.QAvgPool.
+// Means of windows, as fused.QAvgPool.
 #pragma once
 #include <optional>
 
@@ -6,8 +6,8 @@
 
 namespace tenon::quant {
 
-// The mean of a quantised operand as 8 bits of that exponent; nullopt where it cannot be said in integers: elements do
-// not all count alike, or an extent is not known.
+// The mean of a quantised operand as 8 bits with that exponent; nullopt if it cannot be expressed in integers: elements
+// have different weights, or an extent is not known.
 Result<std::optional<Quantised>> quantised_mean(Builder& builder, const Op& op, const ClipRange& clip,
                                                 int64_t exponent);
 

@@ -41,7 +41,7 @@ class Profiler final : public Interpreter::Observer {
 
 // ---- Rounds ----
 
-// Moves elements, or picks some: what goes in has the scale of what comes out.
+// Moves or selects elements, so that operand and result have the same scale.
 bool keeps_scale(const Op& op) { return moves_only(op) || isa<MaxPool>(op); }
 
 class Rounder {
@@ -56,7 +56,7 @@ class Rounder {
       if ((!is_product(*op) && !sum && !is_mean(*op)) || !is_f32(op->result())) continue;
       TENON_OK(round(source(op->operand(0))), op->describe());
       if (sum) TENON_OK(round(source(op->operand(1))), op->describe());
-      // What nobody but the caller reads keeps the accumulator's bits: widen_products.
+      // A value that only the caller reads keeps the accumulator's bits: widen_products.
       Value* const end = sink(op->result());
       if (is_product(*op) && end->is_region_output() && end->has_one_use()) continue;
       TENON_OK(round(end), op->describe());
@@ -69,7 +69,7 @@ class Rounder {
     while (value->producer() && keeps_scale(*value->producer())) value = value->producer()->operand(0);
     return value;
   }
-  // Behind what an accumulator does by itself.
+  // The value after everything that an accumulator does by itself.
   static Value* sink(Value* value) {
     while (value->has_one_use()) {
       Op& user = *value->first_use()->user();

@@ -17,7 +17,7 @@ namespace {
 
 // ---- Sixteen bits ----
 
-// Weights from -127 on, which can be negated.
+// Weights of at least -127, which can be negated.
 Result<Tensor> negatable(const Tensor& weights) {
   TENON_TRY(out, weights.clone());
   for (int8_t& w : out.mutable_as<int8_t>()) w = std::max<int8_t>(w, -127);
@@ -30,7 +30,7 @@ Result<Tensor> negated(const Tensor& x) {
   return out;
 }
 
-// The largest magnitude that an accumulator can have, over all inputs.
+// The largest magnitude of an accumulator over all inputs.
 int64_t bound_of(const Tensor& weights, const Tensor* bias) {
   const int64_t outputs = weights.dim(0), each = outputs == 0 ? 0 : weights.size() / outputs;
   int64_t most = 0;
@@ -42,7 +42,7 @@ int64_t bound_of(const Tensor& weights, const Tensor* bias) {
   return most;
 }
 
-// The least shift behind which the bound has 8 bits; nullopt when sums may leave 30.
+// The least shift after which the bound fits 8 bits; nullopt if sums may exceed 30 bits.
 std::optional<int64_t> shift_for(int64_t bound) {
   if (bound >= int64_t{1} << 30) return std::nullopt;
   int64_t shift = 0;
@@ -59,7 +59,7 @@ class Widener {
   Widener(Builder& builder, Accumulator accumulator, std::string label)
       : builder_(builder), accumulator_(std::move(accumulator)), label_(std::move(label)) {}
 
-  // Null when sums might wrap around.
+  // Null if sums might wrap around.
   Result<Value*> widen() {
     TENON_TRY(weights, negatable(*constant_of(accumulator_.w)));
     const Tensor* bias = constant_of(accumulator_.bias);
@@ -95,7 +95,7 @@ class Widener {
 
 // ---- Factors ----
 
-// The number of a Mul of `value` and a constant scalar that fits a factor; nullopt otherwise.
+// The constant of a Mul of `value` and a constant scalar that is valid as a factor; nullopt otherwise.
 std::optional<float> scale_of(const Op& op, const Value* value) {
   if (!op.is("Mul")) return std::nullopt;
   const Tensor* tensor = float_constant(op.operand(op.operand(0) == value ? 1 : 0));
@@ -134,7 +134,7 @@ Result<bool> join_behind(Op& dequantize) {
 
 Result<Change> widen_products(Region& body) {
   Change change = Change::no;
-  // A bias before its product.
+  // From the last one, so that a bias comes before its product.
   std::vector<Op*> ops = body.ops();
   for (auto it = ops.rbegin(); it != ops.rend(); ++it) {
     Op& op = **it;
@@ -147,7 +147,7 @@ Result<Change> widen_products(Region& body) {
     TENON_OK(replace_value(*op.result(), *y));
     change = Change::yes;
   }
-  std::unordered_set<const Op*> gone;  // with a product go those that nobody else reads
+  std::unordered_set<const Op*> gone;  // with a product, those that nobody else reads
   for (auto it = ops.rbegin(); change == Change::yes && it != ops.rend(); ++it) {
     if (gone.contains(*it) || (*it)->has_uses() || !is_product(**it)) continue;
     erase_dead(**it, [&](const Op& op) { gone.insert(&op); });
@@ -160,7 +160,7 @@ Result<Change> join_factors(Region& body) {
   for (Op* op : body.ops()) {
     if (isa<Quantize>(*op) && join_before(*op)) change = Change::yes;
   }
-  // The product behind each, which is erased, stands further down that list.
+  // The product after each, which is erased, is further down in that list.
   std::vector<Op*> dequantizes = body.ops();
   std::erase_if(dequantizes, [](const Op* op) { return !isa<Dequantize>(*op); });
   for (Op* op : dequantizes) {

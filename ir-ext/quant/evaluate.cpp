@@ -1,4 +1,4 @@
-// What the operators of quantisation compute.
+// Evaluators of the quantisation operators.
 #include <tenon-ext/fused/epilogue.hpp>
 #include <tenon-ext/quant/operators.hpp>
 #include <tenon-ext/quant/scales.hpp>

@@ -15,12 +15,12 @@
 namespace tenon::quant {
 namespace {
 
-// DequantizeLinear wants scale and zero point alike; one of them for all and the other by channel are rare, and left.
+// DequantizeLinear needs scale and zero point of the same shape; other combinations are rare and left unchanged.
 bool are_alike(const Value* scale, const Value* zero_point) {
   return !zero_point || scale->type().shape() == zero_point->type().shape();
 }
 
-// Weights and their scales: by output channel, or one for all.
+// Weights and their scales: per output channel, or one for all.
 Result<Value*> weights(Builder& builder, Value* w, Value* scale, Value* zero_point, int64_t axis) {
   return builder.op(DequantizeLinear::name(), {w, scale, zero_point}, {{"axis", axis}});
 }
@@ -28,7 +28,7 @@ Result<Value*> reals(Builder& builder, Value* x, Value* scale, Value* zero_point
   return builder.op(DequantizeLinear::name(), {x, scale, zero_point});
 }
 
-// The bias stands at scale x_scale * w_scale.
+// The bias has the scale x_scale * w_scale.
 Result<Value*> bias(Builder& builder, const QLinearConv& conv) {
   if (!conv.b()) return nullptr;
   TENON_TRY(scale, builder.op("Mul", {conv.x_scale(), conv.w_scale()}));
@@ -56,8 +56,8 @@ Result<Value*> qlinear_matmul(Builder& builder, const Match& match) {
 
 bool is_constant_or_absent(const Value* value) { return !value || constant_of(value); }
 
-// What an integer operand stands for: its own reals when a QuantizeLinear makes it, for which weights are divided by
-// that scale; integers as they are otherwise.
+// The reals of an integer operand: its own reals if a QuantizeLinear produces it, in which case weights are divided by
+// that scale; otherwise the integers themselves.
 struct Integers {
   Value* reals;
   double scale;
@@ -90,7 +90,7 @@ Result<Value*> integer_product(Builder& builder, const Match& match) {
   return builder.op(is_conv ? Conv::name() : MatMul::name(), {x->reals, w}, product.attributes());
 }
 
-// The domain's operators know what they are made of.
+// Uses the decompositions of the domain's operators.
 Result<Change> expand_qlinear(Graph& graph) {
   Change change = Change::no;
   for (Op* op : graph.body().ops()) {
@@ -104,8 +104,8 @@ Result<Change> expand_qlinear(Graph& graph) {
   return change;
 }
 
-// Integers that are picked or moved between QuantizeLinear and DequantizeLinear: as reals of the same scale, which
-// keeps every bit, and the scales on both sides meet.
+// Integers that are selected or moved between QuantizeLinear and DequantizeLinear become reals with the same scale,
+// which keeps every bit, and makes the scales on both sides adjacent.
 Result<bool> move_reals(Graph& graph, Op& op) {
   const bool picks = isa<MaxPool>(op) && op.result_count() == 1;
   const auto quantize = picks || moves_only(op) ? producer_as<QuantizeLinear>(op.operand(0)) : QuantizeLinear();

@@ -1,5 +1,5 @@
-// Steps that are no powers of two, out of the way: a value that is held as x = factor * 2^exponent * q is held as
-// x / factor instead, whoever makes it gives x / factor, and whoever reads it multiplies. Both are weights.
+// Removes steps that are not powers of two: a value that is held as x = factor * 2^exponent * q is held as x / factor
+// instead. Its producer gives x / factor, and its users multiply, in both cases by their weights.
 #include <cmath>
 #include <map>
 
@@ -13,7 +13,7 @@
 namespace tenon::quant {
 namespace {
 
-constexpr double kNothing = 1e-6;  // a factor this near to 1 is none: f32 has that error anyway
+constexpr double kNothing = 1e-6;  // a factor this close to 1 is ignored: f32 has an error of this size anyway
 
 class FactorFolder {
  public:
@@ -30,14 +30,14 @@ class FactorFolder {
   }
 
  private:
-  // A Mul by a constant that is on its way into weights.
+  // A Mul by a constant that is to be moved into weights.
   Result<Value*> scale(Op* place, Value* x, double number) {
     Builder builder(body_, place);
     TENON_TRY(y, builder.op("Mul", {x, builder.constant_scalar(kF32, number)}));
     scales_[y->producer()] = number;
     return y;
   }
-  // Its number, when `value` is the result of one.
+  // Its constant, if `value` is the result of one.
   const double* scale_of(const Value* value) const {
     const auto found = value && value->producer() ? scales_.find(value->producer()) : scales_.end();
     return found == scales_.end() ? nullptr : &found->second;
@@ -46,7 +46,7 @@ class FactorFolder {
     if (factors_ && !value.name().empty()) (*factors_)[value.name()] = factor;
   }
 
-  // Round without a factor, and what is missing before and behind it.
+  // Removes the factor of a Round, and adds the missing Muls before and after it.
   Result<void> open(Op& round, const Step& step) {
     round.set_attr("exponent", step.exponent);
     round.attributes().erase("factor");
@@ -77,7 +77,7 @@ class FactorFolder {
     }
     return is_transparent(op) ? sink_through(op, *number) : Result<void>();
   }
-  // x is the weights, too: no constants.
+  // If x is the weights as well, these are not constant.
   static bool is_moved_by(const Op& op, const Value* x) { return op.operand(1) == x; }
 
   Result<void> sink_through(Op& op, double number) {
@@ -105,7 +105,7 @@ class FactorFolder {
     return {};
   }
 
-  // Can what makes `x` give x * number?
+  // Whether the producer of `x` can give x * number.
   bool takes(const Value& x, double number) const {
     const Op* const op = x.producer();
     if (!op || !x.has_one_use()) return false;
@@ -159,7 +159,7 @@ class FactorFolder {
     return scale_constant(op, 2, number);
   }
 
-  // What has become nothing goes; what found no weights stays a Mul.
+  // Erases those that have become trivial; those that found no weights remain as Muls.
   Result<void> drop() {
     for (const auto& [op, number] : scales_) {
       if (!op->result()->used()) continue;
@@ -179,7 +179,7 @@ class FactorFolder {
   Region& body_;
   std::map<std::string, double>* factors_;
   std::map<Op*, double> scales_;
-  std::vector<Op*> before_;  // those that stand before a Round
+  std::vector<Op*> before_;  // those before a Round
 };
 
 }  // namespace

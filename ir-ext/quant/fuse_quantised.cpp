@@ -37,7 +37,7 @@ class IntegerLayers {
  private:
   Builder before(Op& op) const { return Builder(body_, &op); }
 
-  // `made` in place of what `op` gives.
+  // Replaces the result of `op` by `made`.
   Result<void> replace(Op& op, const Quantised& made) {
     Value& old = *op.result();
     if (made.value->name().empty()) made.value->set_name(old.name());
@@ -50,7 +50,7 @@ class IntegerLayers {
     dead_.push_back(&op);
     return replace_value(old, *real);
   }
-  // That of the operator whose result is rounded.
+  // The label of the operator whose result is rounded.
   static std::string label_of(const Op& op) {
     const Op* producer = op.operand(0) ? op.operand(0)->producer() : nullptr;
     return !op.label().empty() || !producer ? op.label() : producer->label();
@@ -63,7 +63,7 @@ class IntegerLayers {
     if (!x || op.result_count() == 0) return {};
     if (isa<MaxPool>(op)) return max_pool(op, *x);
     if (moves_only(op)) return move(op, *x);
-    // A Round behind it takes it along, with a scale of its own.
+    // A Round after it includes it, with a scale of its own.
     const auto clip = clip_of(op);
     const bool rounded = op.result()->has_one_use() && isa<Round>(op.result()->first_use()->user());
     return clip && !rounded ? cut(op, *x, *clip) : Result<void>();
@@ -99,7 +99,7 @@ class IntegerLayers {
 
   // ---- What a Round ends ----
 
-  // Rounding and picking or moving elements commute: before them it ends what an accumulator can do.
+  // Rounding commutes with selecting or moving elements: before these, it ends what an accumulator can do.
   Result<void> round_earlier(const Round& round, Op& producer) {
     Builder builder = before(producer);
     TENON_TRY(rounded, builder.op(Round::name(), {producer.operand(0)}, {{"exponent", round.exponent()}}));
@@ -131,7 +131,7 @@ class IntegerLayers {
     return replace(op, {y, round.exponent()});
   }
 
-  // What Relus and Clips that nobody else reads stand on.
+  // The value below Relus and Clips that have no other users.
   static Value* without_clips(Value* real, ClipRange& clip) {
     while (real->producer() && real->has_one_use()) {
       const auto found = clip_of(*real->producer());
@@ -167,7 +167,7 @@ class IntegerLayers {
     return Quantised{y, x.exponent + shift};
   }
 
-  // A product takes the other term into its accumulator: the later of two products, whose term is there by then.
+  // A product adds the other term in its accumulator: the later of two products, because the term exists by then.
   MaybeQuantised sum(Builder& builder, Op& add, const ClipRange& clip, int64_t exponent) {
     if (!(add.operand(0)->type() == add.operand(1)->type())) return std::optional<Quantised>();
     for (const size_t side : later_first(add)) {

@@ -1,9 +1,9 @@
-// Quantisation with scales that are powers of two, symmetric, to 8 bits: a real number x stands for the integer q with
-// x = 2^exponent * q. No zero points, no multiplications: hardware shifts.
+// Symmetric quantisation to 8 bits with power-of-two scales: a real number x is represented by the integer q with
+// x = 2^exponent * q. There are no zero points and no multiplications: hardware shifts.
 //
-// `exponent` in [-100, 100], so that scales are exact floats. Where reals and integers meet there may be a `factor`
-// beside it: x = factor * 2^exponent * q, factor > 0. Between integer layers there is none: fold-factors has put it
-// into weights. All of them work elementwise, in any layout.
+// `exponent` is in [-100, 100], so that scales are exact floats. Between reals and integers there may also be a
+// `factor`: x = factor * 2^exponent * q, factor > 0. Between integer layers there is none: fold-factors has moved it
+// into weights. All of these operators are elementwise, in any layout.
 #pragma once
 #include <tenon/ops/elementwise_views.hpp>
 
@@ -18,18 +18,18 @@ struct ExponentView : UnaryView<Derived> {
   float factor() const { return this->template attr<float>("factor", 1); }
 };
 
-// y = saturate(round(x / (factor * 2^exponent))), halves to the even number; f32 to i8; NaN gives 0.
+// y = saturate(round(x / (factor * 2^exponent))), ties to even; f32 to i8; NaN gives 0.
 struct Quantize : ExponentView<Quantize> {
   static constexpr std::string_view kName = "quant.Quantize";
   using ExponentView::ExponentView;
 };
-// y = x * (factor * 2^exponent), exactly where factor is 1; i8 to f32.
+// y = x * (factor * 2^exponent), exact if factor is 1; i8 to f32.
 struct Dequantize : ExponentView<Dequantize> {
   static constexpr std::string_view kName = "quant.Dequantize";
   using ExponentView::ExponentView;
 };
-// y = Dequantize(Quantize(x)), f32 to f32: says that x is to be held in 8 bits. What calibration puts into a float
-// model, and what fuse-quantised turns into integers.
+// y = Dequantize(Quantize(x)), f32 to f32: states that x is to be held in 8 bits. Calibration inserts it into a float
+// model, and fuse-quantised turns it into integers.
 struct Round : ExponentView<Round> {
   static constexpr std::string_view kName = "quant.Round";
   using ExponentView::ExponentView;

@@ -1,4 +1,4 @@
-// From models with scales of their own to integer layers with powers of two.
+// Converts models with arbitrary scales to integer layers with power-of-two scales.
 //
 //   QDQ, QLinearConv, QLinearMatMul, QLinearAdd, ConvInteger ...
 //     expand-quantised     DequantizeLinear, float operator, QuantizeLinear
@@ -7,8 +7,8 @@
 //     fuse-quantised       fused.QConv, fused.QDense ... between quant.Quantize and quant.Dequantize
 //   legalise-quantised     all of them
 //
-// A float model joins at quant.Round, which calibration (calibrate.hpp) puts in. Each of them is a registered pass,
-// too.
+// A float model enters at quant.Round, which calibration (calibrate.hpp) inserts. Each of these steps is also a
+// registered pass.
 #pragma once
 #include <map>
 #include <string>
@@ -23,47 +23,48 @@ namespace tenon::quant {
 
 // A value that is held as an i8 value of the same name, with real = factor * 2^exponent * integer.
 struct IntegerValue {
-  std::string name, op;  // of the value; the operator that makes it
+  std::string name, op;  // of the value; the operator that produces it
   int64_t exponent = 0;
   double factor = 1;
 };
 
-// Quantised operators of ONNX and of qlinear.hpp as DequantizeLinear, a float operator, and QuantizeLinear. Of
-// ConvInteger and MatMulInteger those followed by a Cast to f32, whose operands have constant zero points; exact while
-// sums stay below 2^24. Needs: inferred types. Keeps: numbers, but for the rounding of floats. Leaves dead producers
-// for remove-dead.
+// Rewrites quantised operators of ONNX and of qlinear.hpp as DequantizeLinear, a float operator, and QuantizeLinear.
+// ConvInteger and MatMulInteger only if they are followed by a Cast to f32 and their operands have constant zero
+// points; exact while sums are below 2^24. Needs: inferred types. Keeps: values, except for float rounding. Leaves dead
+// producers for remove-dead.
 TENON_API Result<Change> expand_quantised(Graph& graph);
 
-// quant.Round in place of QuantizeLinear and DequantizeLinear with one constant scale, with the step that i8 needs for
-// the same reals (symmetric_step in scales.hpp): zero points are folded, since reals do not know them. Weights become
-// float constants. Left alone: scales by axis or block, or computed by the run; element types other than i8 and u8.
-// Needs: inferred types. Changes numbers.
+// Replaces QuantizeLinear and DequantizeLinear with one constant scale by quant.Round, with the step that i8 needs for
+// the same reals (symmetric_step in scales.hpp). Zero points disappear, because reals have none. Weights become float
+// constants. Left unchanged: scales per axis or block, or computed at run time; element types other than i8 and u8.
+// Needs: inferred types. Changes values.
 TENON_API Result<Change> round_to_powers(Graph& graph);
 
-// Steps of quant.Round become powers of two: a value x = factor * 2^exponent * q is held as x / factor, which its
-// product gives and the next one takes, by their weights. What is added, averaged or rounded again shares one factor,
-// so that of such a family some steps change (scale_families_internal.hpp). Where no weights are, a Mul stays. Needs:
-// inferred types, constants folded. Changes numbers by those steps only. `factors`, when given, receives those of the
-// values that are held so, by their names.
+// Makes the steps of quant.Round powers of two. A value x = factor * 2^exponent * q is held as x / factor; the weights
+// of the product that produces it and of the one that reads it compensate. Values that are added, averaged or rounded
+// again share one factor, so some steps of such a family change (scale_families_internal.hpp). Where there are no
+// weights, a Mul remains. Needs: inferred types, constants folded. Changes values only by those steps. `factors`, if
+// given, receives the factors of such values, by name.
 TENON_API Result<Change> fold_factors(Graph& graph, std::map<std::string, double>* factors = nullptr);
 
-// Float operators between quant.Rounds without factors become integer ones, with names of the values that they hold:
+// Converts float operators between quant.Rounds without factors to integer ones, which keep the names of the values:
 //   Conv, Gemm, MatMul (+ bias) (+ Add of another rounded value) (+ Relu, Clip)   fused.QConv, fused.QDense
 //   Add, AveragePool, GlobalAveragePool, ReduceMean over the image, MaxPool       fused.QAdd, QAvgPool, QMaxPool
 //   Reshape, Flatten, Squeeze, Unsqueeze, Transpose, Identity                     themselves, on integers
-// A value inside such a chain must have one use. Scales stay as quant.Round says, but where an accumulator is coarser.
-// Whatever else is rounded gets a quant.Quantize; what floats read gets a quant.Dequantize. Products whose result
-// floats read, the last one of a classifier, say, become two fused operators with 16 bits of the accumulator. Needs:
-// inferred types. Changes numbers by rounding only. `values`, when given, receives what became integers.
+// A value inside such a chain must have a single use. Scales are those of quant.Round, unless an accumulator is
+// coarser. Other rounded values get a quant.Quantize; values that floats read get a quant.Dequantize. Products whose
+// result floats read, such as the last one of a classifier, become two fused operators with 16 bits of the accumulator.
+// Needs: inferred types. Changes values only by rounding. `values`, if given, receives what has become integers.
 TENON_API Result<Change> fuse_quantised(Graph& graph, std::vector<IntegerValue>* values = nullptr);
 
-// Does it quantise anything by itself: QuantizeLinear, QLinearConv, ConvInteger, those of qlinear.hpp, quant.Round ...?
+// Whether it contains quantisation itself: QuantizeLinear, QLinearConv, ConvInteger, those of qlinear.hpp, quant.Round
+// ...
 TENON_API bool has_scales(const Graph& graph);
 
-// All of them, with constants folded between. A graph with nothing quantised does not change.
+// All of these passes, with constant folding in between. A graph with nothing quantised is unchanged.
 TENON_API Result<Change> legalise_quantised(Graph& graph, std::vector<IntegerValue>* values = nullptr);
 
-// Operators that fuse-quantised looks for and that are floats still, with the reason: "Conv 'c3': its weights are no
+// Operators that fuse-quantised handles but that are still floats, with the reason: "Conv 'c3': its weights are no
 // constant".
 struct FloatOperator {
   std::string op, reason;

@@ -17,7 +17,8 @@ int64_t exponent_above(double x) {
 
 constexpr size_t kLevels = 128;
 
-// The divergence of 128 levels over bins [0, end) from what was measured, everything beyond in the last bin.
+// The divergence of 128 levels over bins [0, end) from the measured distribution, with everything beyond in the last
+// bin.
 double divergence(const std::vector<uint64_t>& bins, size_t end) {
   std::vector<double> measured(bins.begin(), bins.begin() + static_cast<ptrdiff_t>(end));
   for (size_t i = end; i < bins.size(); ++i) measured[end - 1] += static_cast<double>(bins[i]);
@@ -34,7 +35,7 @@ double divergence(const std::vector<uint64_t>& bins, size_t end) {
     }
     for (size_t i = first; i < first + width; ++i) {
       if (measured[i] == 0) continue;
-      // Only where all that was measured lies beyond the end is there nothing; a small share stands for it.
+      // Only if all measured values are beyond the end, the share is zero; a small one replaces it.
       const double share = level > 0 ? level / filled / kept : 1e-6;
       sum += measured[i] / total * std::log(measured[i] / total / share);
     }
@@ -91,7 +92,7 @@ double step_of(const ValueProfile& profile, Method method) {
   if (method == Method::minmax || profile.magnitudes.empty()) return covering;
   double best = covering, least = INFINITY;
   const double bin = step_of(profile.magnitudes.exponent()) / static_cast<double>(Histogram::kBins);
-  // Each level is as many bins as the others.
+  // All levels have the same number of bins.
   for (size_t end = Histogram::kBins; end > 0; end -= kLevels) {
     const double step = static_cast<double>(end / kLevels) * bin;
     if (step - bin >= covering) continue;

@@ -1,7 +1,7 @@
-// What values of a network look like: ranges and histograms that calibration collects, kept in a file.
+// Statistics of the values of a network: ranges and histograms that calibration collects, stored in a file.
 //
-// Values are known by keys that say how they are made, not what they are called (structural_keys): a profile serves the
-// same network under other names, at another batch, and cut into parts.
+// Values are identified by keys that state how they are computed, not by their names (structural_keys): a profile
+// serves the same network with other names, with another batch size, and divided into parts.
 #pragma once
 #include <map>
 #include <span>
@@ -16,8 +16,8 @@
 
 namespace tenon::quant {
 
-// How often |x| lies where. Bins divide [0, 2^exponent); zeros are left out, since every scale holds them exactly. The
-// range doubles when a number does not fit, two bins becoming one: the order in which numbers come does not matter.
+// A histogram of |x|. Bins divide [0, 2^exponent); zeros are left out, because every scale represents them exactly. The
+// range doubles when a number does not fit, by merging pairs of bins, so the order of the numbers does not matter.
 class TENON_API Histogram {
  public:
   static constexpr size_t kBins = 2048;
@@ -37,18 +37,18 @@ class TENON_API Histogram {
 };
 
 struct TENON_API ValueProfile {
-  std::string name;                // in the model that was profiled: for people
-  double least = 0, greatest = 0;  // with 0 among them, as padding is
+  std::string name;                // in the profiled model: for readers
+  double least = 0, greatest = 0;  // including 0, which padding has
   Histogram magnitudes;
   void add(std::span<const float> numbers);
 };
 
 enum class Method : uint8_t {
-  minmax,  // nothing is cut off: 127 steps reach the largest magnitude
-  kl,      // of that step and parts of it down to a sixteenth, the one with the least divergence (Kullback, Leibler) of
-           // the 8-bit distribution from the one that was measured
+  minmax,  // nothing is clipped: 127 steps reach the largest magnitude
+  kl,      // among that step and fractions of it down to a sixteenth, the one with the least divergence (Kullback,
+           // Leibler) of the 8-bit distribution from the measured one
 };
-// The step between neighbours of 8 bits; 1 for a value that is always 0.
+// The step between adjacent 8-bit values; 1 for a value that is always 0.
 TENON_API double step_of(const ValueProfile& profile, Method method);
 
 struct TENON_API Profile {
@@ -60,10 +60,10 @@ struct TENON_API Profile {
   static Result<Profile> parse(std::string_view text, std::string_view file);
 };
 
-// A key for each value of the graph's body: operator, attributes, and constants of the operators that make it, back to
-// the next operators with weights. So what stands before weights does not matter, names and extents of a batch neither;
-// two alike are told apart by their order. `inputs`: keys of the graph's inputs by place, for parts of a graph whose
-// inputs have keys already; the rest count as inputs of a network.
+// A key for each value of the graph's body, from operator, attributes, and constants of the operators that produce it,
+// back to the previous operators with weights. Therefore, what precedes weights does not matter, nor do names or the
+// batch size; equal keys are distinguished by their order. `inputs`: keys of the graph's inputs by position, for parts
+// of a graph whose inputs already have keys; other inputs count as inputs of a network.
 TENON_API std::unordered_map<const Value*, std::string> structural_keys(
     const Graph& graph, const std::unordered_map<size_t, std::string>& inputs = {});
 

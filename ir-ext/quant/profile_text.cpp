@@ -5,7 +5,7 @@
 namespace tenon::quant {
 namespace {
 
-// JSON has neither \xNN nor bytes below a blank.
+// JSON allows neither \xNN nor bytes below a blank.
 std::string json_text(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {

@@ -18,19 +18,19 @@ constexpr TypeSet kResults("i8, u8 and f32", [](ElementType e) { return e == kI8
 
 using Values = Result<std::vector<Value*>>;
 
-// Operand `i` as reals by the two behind it.
+// Operand `i` as reals, by the two operands after it.
 Result<Value*> reals(Builder& builder, const Op& op, size_t i, int64_t axis = 1) {
   return builder.op(DequantizeLinear::name(), {op.operand(i), op.operand(i + 1), op.operand(i + 2)}, {{"axis", axis}});
 }
 
-// Back to integers, of the type of `like` where no zero point says which.
+// Converts back to integers, of the type of `like` if there is no zero point.
 Values integers(Builder& builder, Value* real, Value* scale, Value* zero_point, const Value* like) {
   if (!zero_point) zero_point = builder.constant_scalar(like->type().element(), 0);
   TENON_TRY(y, builder.op(QuantizeLinear::name(), {real, scale, zero_point}));
   return std::vector<Value*>{y};
 }
 
-// The attributes that the float operator has, too.
+// The attributes that the float operator also has.
 Attributes without_layout(const Op& op) {
   Attributes attributes = op.attributes();
   attributes.erase("channels_last");
@@ -74,7 +74,7 @@ Values decompose_gemm(Builder& builder, const Op& op) {
   return integers(builder, y, op.operand(7), op.operand(8), op.operand(0));
 }
 
-// The result's type is that of the decomposition, made apart.
+// The result's type is that of the decomposition, which is built in a separate graph.
 InferFn as_decomposed(const DecomposeFn& decompose) {
   return [decompose](const InferContext& context) -> Result<std::vector<Type>> {
     if (const VerifyFn& verify = context.op().def()->verify_fn()) TENON_OK(verify(context.op()));
@@ -91,7 +91,7 @@ InferFn as_decomposed(const DecomposeFn& decompose) {
   };
 }
 
-// Operands that must be there behind others that may be absent.
+// Checks required operands that follow optional ones.
 Result<void> require(const Op& op, std::initializer_list<size_t> operands) {
   for (const size_t i : operands) {
     if (!op.operand(i)) return error(Code::invalid_argument, "operand ", i, " of ", op.describe(), " is not there");

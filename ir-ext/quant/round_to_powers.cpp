@@ -36,13 +36,13 @@ Result<Value*> rounded(Op& before, Value* x, const Step& step) {
   return make_round(builder, x, step);
 }
 
-// Does this give what was quantised, but for the rounding?
+// Whether this restores the quantised value, except for rounding.
 bool is_way_back(const QuantizeLinear& quantize, const DequantizeLinear& back) {
   return is_f32(back.result()) && same_numbers(quantize.scale(), back.scale()) &&
          same_numbers(quantize.zero_point(), back.zero_point());
 }
 
-// What becomes of the integers: back to reals at the same scale, at another one, or something else.
+// The uses of the integers: conversion to reals with the same scale or with another one, or anything else.
 struct Readers {
   std::vector<DequantizeLinear> back;
   bool others = false;
@@ -76,7 +76,7 @@ Result<Change> round_before(Op& op) {
   return Change::yes;
 }
 
-// Weights become floats: other integers will be made of them.
+// Weights become floats: other integers will be made from them.
 Result<Change> fold_weights(Op& op) {
   const DequantizeLinear back(op);
   std::vector<Datum> operands;
@@ -91,7 +91,7 @@ Result<Change> fold_weights(Op& op) {
   return Change::yes;
 }
 
-// Integers that come from outside, or are constants.
+// For integers from outside, or constants.
 Result<Change> round_after(Op& op) {
   const DequantizeLinear back(op);
   if (constant_of(back.x())) return fold_weights(op);

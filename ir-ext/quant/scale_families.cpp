@@ -11,12 +11,12 @@
 namespace tenon::quant {
 namespace {
 
-// The Round whose numbers `value` has, picked, moved, clipped or averaged.
+// The Round whose values `value` has, selected, moved, clipped or averaged.
 Op* round_behind(const Value* value) {
   while (value->producer() && is_transparent(*value->producer())) value = value->producer()->operand(0);
   return value->producer() && isa<Round>(*value->producer()) ? value->producer() : nullptr;
 }
-// The Round that `value` goes into and nothing else does.
+// The Round that is the only user of `value`.
 Op* round_ahead(const Value* value) {
   while (value->has_one_use()) {
     Op& user = *value->first_use()->user();
@@ -27,7 +27,7 @@ Op* round_ahead(const Value* value) {
   return nullptr;
 }
 
-// Sets of Rounds, by one of them.
+// Sets of Rounds, each represented by one of them (union-find).
 class Families {
  public:
   explicit Families(Region& body) {
@@ -70,10 +70,10 @@ class Families {
 
 double step_of_round(Op& op) { return step_of(Round(op).exponent(), Round(op).factor()); }
 
-// In bits; a quarter of the range cut off costs as much as a bit.
+// In bits; clipping a quarter of the range costs as much as a bit.
 double cost(double bits) { return bits >= 0 ? bits : -2.5 * bits; }
 
-// The power of two of `factor` that costs least for a step.
+// The power of two of `factor` with the least cost for a step.
 struct Choice {
   int64_t exponent = 0;
   double cost = 0;
@@ -109,7 +109,7 @@ std::vector<std::pair<Op*, Step>> family_steps(Region& body) {
     }
     const double factor = best_factor(family);
     for (Op* round : family) {
-      // A hair of rounding is no reason for the next power.
+      // Rounding errors must not cause the next power to be chosen.
       const int64_t exponent = choice(step_of_round(*round) * (1 - 1e-6), factor).exponent;
       steps.emplace_back(round, Step{exponent, factor});
     }

@@ -1,5 +1,5 @@
-// Which rounded values must have steps that are powers of two of each other: the terms of a sum and the sum, a mean and
-// what it is of, a value that is rounded twice. Each such family gets one factor.
+// Families of rounded values whose steps must differ by powers of two: the terms of a sum and the sum, a mean and its
+// operand, a value that is rounded twice. Each family gets one factor.
 #pragma once
 #include <utility>
 #include <vector>
@@ -9,9 +9,9 @@
 
 namespace tenon::quant {
 
-// Every quant.Round of a family that has a factor, with the step that it gets; none when nobody has one. A value alone
-// keeps its step. Of several, the factor is the one of them that costs least: a step above what was asked for loses
-// bits, one below cuts large numbers off, which costs more.
+// Every quant.Round of a family with a factor, and its new step; empty if no Round has a factor. A single value keeps
+// its step. In a family, the factor is the one of its members that costs least: a step above the requested one loses
+// bits, one below clips large values, which costs more.
 std::vector<std::pair<Op*, Step>> family_steps(Region& body);
 
 }  // namespace tenon::quant

@@ -76,7 +76,7 @@ Result<Tensor> scaled(const Tensor& x, double factor) {
 
 double symmetric_step(double scale, int64_t zero_point, ElementType element) {
   const int64_t least = element == kU8 ? 0 : -128, greatest = least + 255;
-  // The least i8 has no counterpart: -127 is enough.
+  // The least i8 has no positive counterpart: -127 suffices.
   const int64_t below = zero_point - least - (element == kU8 ? 0 : 1), above = greatest - zero_point;
   return scale * static_cast<double>(std::max(below, above)) / 127;
 }

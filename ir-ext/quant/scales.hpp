@@ -1,4 +1,4 @@
-// Choosing powers of two, and numbers as integers of them.
+// Choosing power-of-two scales, and converting numbers to integers with them.
 #pragma once
 #include <cstdint>
 
@@ -13,23 +13,23 @@ struct Step {
   int64_t exponent = 0;
   double factor = 1;
 };
-// step > 0 and finite.
+// `step` must be positive and finite.
 TENON_API Step split_step(double step);
 TENON_API double step_of(int64_t exponent, double factor = 1);
 // The least exponent at which 127 * 2^exponent reaches `reach`; 0 for a reach of 0.
 TENON_API int64_t covering_exponent(double reach);
-// The exponent with the least squared error over the weights: the covering one, or one below it, which cuts a few large
-// ones off. f32.
+// The exponent with the least squared error over the weights: the covering one, or one below it, which clips a few
+// large ones. f32.
 TENON_API int64_t weights_exponent(const Tensor& weights);
 
-// saturate(round(x / 2^exponent)), halves to even, of f32.
+// saturate(round(x / 2^exponent)), ties to even, for f32.
 TENON_API Result<Tensor> as_i8(const Tensor& x, int64_t exponent);
 TENON_API Result<Tensor> as_i32(const Tensor& x, int64_t exponent);
-// x * factor, of f32.
+// x * factor, for f32.
 TENON_API Result<Tensor> scaled(const Tensor& x, double factor);
 
-// What QuantizeLinear's scale and zero point say of 8-bit integers, as a step of symmetric i8 that covers the same
-// numbers: the scale itself for i8 around 0, twice of it (255 / 127) for u8 from 0. Zero points vanish in it.
+// The step of symmetric i8 that covers the same numbers as QuantizeLinear's scale and zero point for 8-bit integers:
+// the scale itself for i8 around 0, about twice it (255 / 127) for u8 from 0. There are no zero points with it.
 TENON_API double symmetric_step(double scale, int64_t zero_point, ElementType element);
 
 }  // namespace tenon::quant

@@ -9,14 +9,13 @@
 namespace tenon::quant {
 namespace {
 
-// Fewer numbers than this are parameters (ends of a Clip, axes, a shape), not weights that tell an operator from
-// others.
+// Fewer numbers than this are parameters (bounds of a Clip, axes, a shape), not weights that distinguish operators.
 constexpr int64_t kFewNumbers = 8;
 
 bool is_weights(const Tensor& tensor) { return tensor.element().is_float() && tensor.size() >= kFewNumbers; }
 
 uint64_t hash_constant(const Tensor& tensor, uint64_t state) {
-  // Shapes hold the batch.
+  // Shapes contain the batch size.
   if (tensor.element() == kI64) return hash_mix(state, 1);
   return hash_bytes({tensor.data(), tensor.bytes()}, hash_mix(state, fnv1a(tensor.type().to_string())));
 }
@@ -44,7 +43,7 @@ class Keys {
   std::unordered_map<const Value*, std::string> take() { return std::move(keys_); }
 
  private:
-  // Element type and all extents but the batch.
+  // Element type and all extents except the batch size.
   static uint64_t of_input(const Value& value) {
     const Type& type = value.type();
     if (!type.is_tensor()) return 0;
@@ -80,7 +79,7 @@ class Keys {
     }
   }
 
-  // Weights that are used twice: by their order.
+  // Distinguishes weights that are used twice by their order.
   std::string unique(std::string key) {
     const int times = ++seen_[key];
     return times == 1 ? key : str(key, "#", times);

@@ -1,10 +1,10 @@
-// How far the x86 emitters' functions of one f32 operand are from the truth at all 2^32 floats, on each instruction set
-// of this machine; exits with 1 where one is farther than the jitter table states.
+// The errors of the x86 emitters' functions of one f32 operand at all 2^32 floats, on each instruction set of this
+// machine; exits with 1 where an error exceeds the one that the jitter table states.
 //
 //   accuracy_walk [--function Erf] [--threads 2] [--json]
 //
-// Blocks are screened against the functions in f64 from vectors of the C library; the floats of a block that may hold a
-// new worst are then held against test::math_cases().
+// Blocks are screened against the functions in f64 by vectors of the C library; the floats of a block that may contain
+// a new largest error are then compared with test::math_cases().
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ namespace {
 using tenon::test::MathBlock;
 using tenon::test::MathCase;
 
-constexpr int kBlock = 1 << 11;  // floats; with their exact values they stay in L1
+constexpr int kBlock = 1 << 11;  // floats; together with their exact values they stay in L1
 constexpr uint64_t kPart = uint64_t{1} << 22, kParts = (uint64_t{1} << 32) / kPart;  // floats of a thread's step
 
 struct Worst {
@@ -68,7 +68,7 @@ class Walk {
   const std::vector<Subject>& subjects() const { return subjects_; }
 
  private:
-  // Progress is told where a name is given.
+  // Prints progress if a name is given.
   void work(const std::string& name) {
     std::vector<Worst> worst(subjects_.size());
     for (uint64_t part = next_++; part < kParts; part = next_++) {

@@ -1,4 +1,4 @@
-// Compiled so that the compiler takes the vector functions of the C library (libmvec: within 4 ulp of f64).
+// Compiled so that the compiler uses the vector functions of the C library (libmvec: within 4 ulp of f64).
 #include "accuracy_walk_blocks.hpp"
 
 #include <string_view>

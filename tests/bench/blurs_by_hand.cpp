@@ -16,7 +16,7 @@ void pin_to(int processor) {
   cpu_set_t set;
   CPU_ZERO(&set);
   CPU_SET(processor, &set);
-  // One that is not there: the thread stays where it is.
+  // If the processor does not exist, the thread is not pinned.
   (void)pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
@@ -26,7 +26,7 @@ BlursByHand::BlursByHand(int stages, int64_t width, int64_t rows, int64_t strip,
     : stages_(stages), width_(width), strip_(strip) {
   for (int t = 0; t < threads; ++t) {
     Band band{rows * t / threads, rows * (t + 1) / threads, {}};
-    // In the first strip a stage computes what all behind it read beyond their rows, too.
+    // In the first strip a stage also computes what all later stages read beyond their rows.
     const int64_t all = band.last - band.first + 2 * stages;
     const int64_t places = strip > 0 ? std::min(strip + 2 + 2 * stages, all) : all;
     for (int s = 0; s + 1 < stages; ++s)

@@ -1,4 +1,4 @@
-// The chain of blurs of pipeline_bench as loops by hand, without the runtime: what the machine allows.
+// The chain of blurs of pipeline_bench as hand-written loops, without the runtime: a lower bound for the machine.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -8,14 +8,14 @@ namespace tenon::program::bench {
 // `stages` times the mean of three rows, of floats. The source has `stages` more rows than the result above and below.
 class BlursByHand {
  public:
-  // In strips of so many rows with rings between stages; 0: stage by stage over all rows. With several threads, each of
-  // them pinned to a processor, every one has a band of rows and rings of its own.
+  // In strips of `strip` rows with ring buffers between stages; 0: stage by stage over all rows. Several threads are
+  // each pinned to a processor, with a band of rows and ring buffers of their own.
   BlursByHand(int stages, int64_t width, int64_t rows, int64_t strip, int threads);
   void run(const float* source, float* result);
   int64_t memory_bytes() const;
 
  private:
-  // Rows of one stage: all of a band, or a ring.
+  // Rows of one stage: all rows of a band, or a ring buffer.
   struct Rows {
     std::vector<float> memory;
     int64_t width = 0, places = 0;

@@ -35,7 +35,7 @@ class Drawer {
   unsigned folded() const { return all() & ~((1u << (graph_.dims.size() - static_cast<size_t>(graph_.folded))) - 1); }
   int last() const { return static_cast<int>(graph_.values.size()) - 1; }
 
-  // A size by its logarithm, shared out to the dims at random: odd extents as well as 1.
+  // A size by its logarithm, distributed over the dims at random: odd extents as well as 1.
   void extents(int most_bits) {
     const int rank = pick(1, 4);
     double bits = std::uniform_real_distribution<double>(0, most_bits)(random_);
@@ -77,7 +77,7 @@ class Drawer {
     return kElements[static_cast<size_t>(pick(0, 9))];
   }
 
-  // Of all dims, or a row, a column, a channel, a scalar.
+  // A tensor over all dims, or a row, a column, a channel, a scalar.
   unsigned over() {
     const auto rank = static_cast<int>(graph_.dims.size());
     switch (pick(0, 7)) {
@@ -89,7 +89,7 @@ class Drawer {
     }
   }
 
-  // Not 0, which leaves nothing to compute.
+  // Not 0, which would leave nothing to compute.
   double number(Element element) {
     if (element == Element::f32) return (pick(0, 95) + 1) / 64.0 * (chance(30) ? -1 : 1);
     return pick(1, 9) * (element != Element::u8 && chance(30) ? -1 : 1);
@@ -98,14 +98,15 @@ class Drawer {
   // Its value as this type.
   int as(Element element, int v) { return value(v).element == element ? v : op("Cast", {v}, element); }
 
-  // Arithmetic is of f32, i32, u8, i8: what is stored as f16 is computed in f32.
+  // Arithmetic is in f32, i32, u8, i8: what is stored as f16 is computed in f32.
   int computed(int v) {
     const Element element = value(v).element;
     return element == Element::f16 ? as(Element::f32, v) : v;
   }
 
   int any() { return pick(0, last()); }
-  // A value of this type that is none of these, or a constant: what is its own operand twice is another, simpler loop.
+  // A value of this type that is none of these, or a constant: using a value twice as operand would give a simpler
+  // loop.
   int of(Element element, std::vector<int> but) {
     for (int i = 0; i < 6; ++i) {
       const int v = any();
@@ -121,7 +122,7 @@ class Drawer {
     return op(kCompares[static_cast<size_t>(pick(0, 2))], {a, b}, Element::boolean);
   }
 
-  // One operator, or a few that belong together, on `v`.
+  // Applies one operator, or a few that belong together, to `v`.
   int step(int v) {
     const Element element = value(v).element;
     const bool floats = element == Element::f32;
@@ -168,7 +169,7 @@ class Drawer {
     int v = pick(0, last());
     v = computed(v);
     for (int i = pick(1, 10); i > 0; --i) {
-      // A chain now and then begins anew at another value: diamonds.
+      // Sometimes a chain restarts at another value: diamonds.
       if (chance(15)) {
         const int other = any();
         if (!value(other).is_constant() && value(other).element != Element::boolean) v = computed(other);
@@ -194,7 +195,7 @@ class Drawer {
   void rows() {
     const auto rank = static_cast<int>(graph_.dims.size());
     graph_.folded = chance(70) ? 1 : pick(1, rank);
-    // Of one element the mean is the element, and what is left of it nothing but rounding.
+    // The mean of one element is that element, and the difference only rounding.
     if (graph_.dims.back() == 1) graph_.dims.back() = 2;
     static constexpr std::array kElements{Element::f32, Element::f32, Element::f32, Element::f16, Element::u8};
     int x = as(Element::f32, input(kElements[static_cast<size_t>(pick(0, 4))], all()));
@@ -216,7 +217,7 @@ class Drawer {
     graph_.outputs.push_back(y);
   }
 
-  // The row's number by itself, or each element with it.
+  // The row's number by itself, or combined with each element.
   int finish(int x, int number) {
     if (chance(60)) return chance(50) ? number : op("Mul", {number, scalar(0.37)});
     return op(chance(50) ? "Sub" : "Mul", {x, number});
@@ -259,7 +260,7 @@ class Drawer {
     return op("Div", {power, reduce("ReduceSum", power)});
   }
 
-  // Values that no output needs go; a graph of none but its inputs has an output to make.
+  // Removes unused values; a graph that has only inputs left gets an output.
   void drop_unused() {
     std::vector<char> used(graph_.values.size(), 0);
     for (const int v : graph_.outputs) used[static_cast<size_t>(v)] = 1;

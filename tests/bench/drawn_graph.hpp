@@ -1,6 +1,5 @@
-// Elementwise operators and reductions of rows over one space: graphs that nobody thought of, the same for each seed,
-// and those of kinds.hpp. Each has two forms, the text of the graph and one fused nest of loops in C++
-// (drawn_loop.cpp).
+// Random graphs of elementwise operators and row reductions over one space, reproducible by seed, and those of
+// kinds.hpp. Each has two forms: the text of the graph, and one fused loop nest in C++ (drawn_loop.cpp).
 #pragma once
 #include <cstdint>
 #include <string>
@@ -41,24 +40,23 @@ struct DrawnGraph {
   std::string name() const;
   // The graph in its text form.
   std::string text() const;
-  // A function NAME(const void* const* in, void* const* out, const int64_t* extents) with one nest of loops, as by
-  // hand. `extents` are loop_extents(). Prelude: see loop_prelude().
-  // `sums`: the type in which it sums.
+  // A function NAME(const void* const* in, void* const* out, const int64_t* extents) with one loop nest, as if written
+  // by hand. `extents` are loop_extents(). Prelude: see loop_prelude(). `sums`: the type in which it sums.
   std::string loop(const std::string& name, const std::string& sums = "float") const;
-  // Does a sum of floats take back what another added, as (a - b) + b? With -ffast-math a compiler makes that a, and
-  // the loop reads less than the graph says.
+  // Whether a sum of floats cancels what another one added, as in (a - b) + b. With -ffast-math a compiler simplifies
+  // that to a, and the loop reads less than the graph states.
   bool cancels() const;
-  // Are rows folded that are so long that sums in f32, one element behind the other, are off by more than results may
-  // be? Of a million squares near 2 they lack half a percent.
+  // Whether rows are reduced that are so long that sequential sums in f32 have larger errors than results may have: for
+  // a million squares near 2, half a percent.
   bool folds_long_rows() const;
-  // Of neighbouring dims that all tensors have or have not, one: the extents of the loops.
+  // The extents of the loops: adjacent dims that all tensors share are merged.
   std::vector<int64_t> loop_extents() const;
 };
 
-// What stands before loops in a file.
+// The text before the loops in a file.
 std::string loop_prelude();
 
-// Elements of all inputs and outputs together: about 2^most_bits at most.
+// Elements of all inputs and outputs together: at most about 2^most_bits.
 DrawnGraph draw_graph(uint32_t seed, int most_bits = 20);
 
 }  // namespace tenon::bench

@@ -1,5 +1,5 @@
-// A drawn graph as the loops that one would write by hand: one nest over the dims that tensors tell apart, each value
-// at the loop of its deepest dim, a walk of the row for each reduction that needs the result of another.
+// A drawn graph as hand-written loops: one nest over the dims that tensors distinguish, each value in the loop of its
+// innermost dim, and a traversal of the row for each reduction that needs the result of another.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,7 +17,7 @@ std::string type_of(Element element) {
   return kTypes[static_cast<size_t>(element)];
 }
 
-// Bit g of the result: over any dim of group g.
+// Bit g of the result: varies over any dim of group g.
 struct Groups {
   std::vector<unsigned> dims;  // of each group, outermost first
   std::vector<int64_t> extents;
@@ -31,7 +31,7 @@ struct Groups {
   }
 };
 
-// Neighbours that all tensors have or have not are one; those of extent 1 are none, but for a row of one element.
+// Adjacent dims that all tensors share are merged; those of extent 1 are dropped, except for a row of one element.
 Groups groups_of(const DrawnGraph& graph) {
   Groups groups;
   const size_t rank = graph.dims.size(), kept = rank - static_cast<size_t>(graph.folded);
@@ -54,7 +54,7 @@ Groups groups_of(const DrawnGraph& graph) {
     }
   };
   add(0, kept, !graph.folded);
-  // Without reductions the innermost loop is the walk of a row.
+  // Without reductions the innermost loop traverses a row.
   groups.kept = groups.dims.size() - (graph.folded ? 0 : 1);
   add(kept, rank, graph.folded);
   return groups;
@@ -91,7 +91,7 @@ class Writer {
   const DrawnValue& at(int v) const { return graph_.values[static_cast<size_t>(v)]; }
   int level(int v) const { return level_[static_cast<size_t>(v)]; }
   unsigned over(int v) const { return groups_.over(at(v).over); }
-  // The loops around the place of a value.
+  // The number of loops around a value.
   size_t depth(int v) const {
     size_t depth = 0;
     for (size_t g = 0; g < groups_.dims.size(); ++g)
@@ -107,7 +107,7 @@ class Writer {
     if (text.ends_with('{')) indent_ += 2;
   }
 
-  // Where the element of `v` lies in its tensor at the loops' place.
+  // The index of the element of `v` in its tensor at the current iteration.
   std::string index(int v) const {
     std::string text, extent;
     for (size_t g = groups_.dims.size(); g-- > 0;) {
@@ -167,8 +167,8 @@ class Writer {
         {"BitwiseAnd", "$0 & $1"},
         {"BitwiseOr", "$0 | $1"},
         {"BitwiseXor", "$0 ^ $1"}};
-    // What wraps around as integers of graphs do: the language leaves it open, and its compilers take it that no sum
-    // of integers is too large.
+    // Wrap-around as for integers of graphs: in C++ signed overflow is undefined, and compilers assume that it does not
+    // occur.
     static const std::map<std::string, const char*> kWrapping{{"Add", "(uint32_t)$0 + (uint32_t)$1"},
                                                               {"Sub", "(uint32_t)$0 - (uint32_t)$1"},
                                                               {"Mul", "(uint32_t)$0 * (uint32_t)$1"},
@@ -190,7 +190,7 @@ class Writer {
     return value.element == Element::f32 ? std::to_string(value.number) + "f"
                                          : str("(", type_of(value.element), ")(", std::llround(value.number), ")");
   }
-  // What floats have beyond the integers becomes the nearest of them.
+  // Floats outside the range of the integers become the nearest of them.
   std::string cast(const DrawnValue& value) const {
     const std::string x = operand(value.operands[0]);
     const Element from = at(value.operands[0]).element;
@@ -213,7 +213,7 @@ class Writer {
       if (graph_.outputs[i] == v) line("y", i, "[", index(v), "] = v", v, ";");
   }
 
-  // The loops that reductions leave, from `depth` on, and what belongs there.
+  // The loops outside reductions, from `depth` on, and their content.
   void outer(size_t depth) {
     for (size_t v = 0; v < graph_.values.size(); ++v) {
       const int i = static_cast<int>(v);
@@ -228,7 +228,7 @@ class Writer {
 
   bool inner(int v) const { return depth(v) > groups_.kept; }
 
-  // What walk `sweep` of the row is for.
+  // Whether traversal `sweep` of the row computes the value.
   bool wanted(int v, int sweep) const {
     if (!inner(v) || level(v) != sweep) return false;
     if (at(v).kept || std::ranges::find(graph_.outputs, v) != graph_.outputs.end()) return true;
@@ -278,7 +278,7 @@ class Writer {
     for (size_t g = groups_.kept; g < groups_.dims.size(); ++g) text += str(text.empty() ? "" : " * ", "n", g);
     return text;
   }
-  // An element of the row, counted from its beginning.
+  // The index of an element of the row, relative to its beginning.
   std::string place() const {
     std::string text = str("i", groups_.kept);
     for (size_t g = groups_.kept + 1; g < groups_.dims.size(); ++g) text = str("(", text, ") * n", g, " + i", g);
@@ -297,14 +297,14 @@ class Writer {
       define(i);
       if (at(i).kept && level(i) == sweep) line("scratch[", place(), "] = v", i, ";");
     }
-    // Behind all functions: g++ puts none that stands behind a store in vectors.
+    // After all functions: g++ does not vectorise functions after a store.
     for (size_t v = 0; v < needed_.size(); ++v) {
       const int i = static_cast<int>(v);
       if (needed_[v] && this->depth(i) == depth + 1 && level(i) == sweep) store(i);
     }
     for (const int r : reductions(sweep)) {
       const int x = at(r).operands[0];
-      // A value that a dim does not change counts again for each.
+      // A value that does not vary over a dim counts again for each of its indices.
       if (depth + 1 != groups_.dims.size()) continue;
       const std::string name = at(r).op, v = operand(x);
       line("a", r,
@@ -321,7 +321,7 @@ class Writer {
   std::string sums_;  // the type of sums of floats
   std::string text_;
   size_t indent_ = 0;
-  std::vector<int> level_;  // reductions that a value waits for, one behind the other
+  std::vector<int> level_;  // reductions that a value waits for, in sequence
   int levels_ = 0;
   std::vector<char> needed_;
 };

@@ -1,16 +1,16 @@
-// Graphs on an x86 target against the loops that one would write for them by hand: medians of interleaved runs in one
-// process, the worst first. Drawn ones, or with --kinds those of kinds.hpp, also against the mere movement of their
-// arrays and ONNX Runtime.
+// Graphs on an x86 target compared with hand-written loops: medians of interleaved runs in one process, the worst
+// first. Drawn graphs, or with --kinds those of kinds.hpp, also compared with only moving their arrays and with ONNX
+// Runtime.
 //
 //   [ORT_SO=.../libonnxruntime.so.1] drawn_loops_bench [--target x86-avx512] [--seed 1] [--seeds 200] [--kinds]
 //   [--rounds 15] [--filter RE] [--most-bits 20] [--flags "..."] [--show] [--json]
 //
-// The loops are compiled while it runs, by $CXX or c++, all in one go and with the flags of snippet_bench's (those in
-// which sums cancel without -fassociative-math); for x86-avx2 without AVX-512. A graph is drawn again by its seed,
-// which begins its line: --seed S --seeds 1. --show prints the graph and its loop instead. In names extents that
-// reductions fold have a ', and types the dims that inputs vary over, bit by bit. Results of rows of 65,536 elements
-// and more are checked by a loop that sums in f64. Ends with 1 where results differ: by more than a thousandth of a
-// percent of the largest value, in more than one of a thousand elements (a comparison or a cast may go either way).
+// The loops are compiled at run time, by $CXX or c++, all at once and with the flags of snippet_bench's (those in which
+// sums cancel without -fassociative-math); for x86-avx2 without AVX-512. A graph can be drawn again by its seed, which
+// begins its line: --seed S --seeds 1. --show prints the graph and its loop instead. In names, reduced extents have a
+// ', and types have the dims over which inputs vary, bit by bit. Results of rows of at least 65,536 elements are
+// checked with a loop that sums in f64. Exits with 1 if results differ by more than a thousandth of a percent of the
+// largest value in more than one of a thousand elements (a comparison or a cast may go either way).
 #include <cmath>
 #include <memory>
 #include <numeric>
@@ -39,7 +39,7 @@
 namespace tenon::bench {
 namespace {
 
-constexpr int64_t kPiece = 1024;  // bytes that movement reads or writes of one tensor, then of the next
+constexpr int64_t kPiece = 1024;  // bytes read or written of one tensor before the next
 
 struct Options {
   std::string target = "x86-avx512", filter = ".*", flags;
@@ -79,14 +79,14 @@ struct Row {
   double ratio() const { return hand_us / us; }
 };
 
-// Inputs and outputs side by side, a piece of each in turn, in each of several ways.
+// Moves inputs and outputs in parallel, a piece of each in turn, in each of several ways.
 void add_movement(std::vector<Runner>& runners, std::span<const void* const> in, std::span<void* const> out,
                   std::span<const int64_t> extents) {
   for (const HandLoop move : move_side_by_side())
     runners.push_back({"move", [=] { move({in, out, extents}, 0, extents[0]); }});
 }
 
-// Null: there is none, or it refuses the graph.
+// Null: not available, or it refuses the graph.
 std::unique_ptr<OrtPeer> peer_of(const DrawnGraph& drawn, std::span<const Datum> inputs, std::span<const Datum> outputs,
                                  const CompiledModel& model) {
   if (!OrtPeer::available()) return nullptr;
@@ -105,7 +105,7 @@ std::unique_ptr<OrtPeer> peer_of(const DrawnGraph& drawn, std::span<const Datum>
   }
 }
 
-// `loop` is timed; what `checked` gives is compared.
+// `loop` is timed; the results of `checked` are compared.
 Row run(const DrawnGraph& drawn, CompiledLoop loop, CompiledLoop checked, TargetRegistry& registry, ThreadPool& pool,
         const Options& options) {
   std::mt19937 random(drawn.seed);
@@ -161,7 +161,7 @@ Row run(const DrawnGraph& drawn, CompiledLoop loop, CompiledLoop checked, Target
   return row;
 }
 
-// Of the loop whose sums are of f64.
+// The name of the loop that sums in f64.
 std::string checked_name(const DrawnGraph& drawn) { return str("checked_", drawn.seed); }
 
 int report(std::vector<Row> rows, const Options& options) {

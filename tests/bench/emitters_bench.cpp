@@ -1,6 +1,6 @@
-// Cycles that each elementwise row of the x86 jitter table takes for one vector of f32, in a stream of them that stays
-// in L1: the figures of the rows' `cycles`. The least of many runs counts, interleaved with those of
-// a copy and of additions that depend on each other, one a cycle.
+// Cycles per vector of f32 of each elementwise row of the x86 jitter table, in a stream of vectors that stays in L1:
+// the figures of the rows' `cycles`. The minimum of many runs counts, interleaved with those of a copy and of a chain
+// of dependent additions, one per cycle.
 //
 //   emitters_bench [name of an operator]
 #include <x86intrin.h>
@@ -21,9 +21,9 @@ using namespace codegen;
 using namespace Xbyak::util;
 
 constexpr int kFloats = 2048;
-constexpr int kRounds = 60, kRuns = 40;  // rounds of all that is compared; runs in a row
+constexpr int kRounds = 60, kRuns = 40;  // rounds over everything that is compared; consecutive runs
 
-// Code and the least time-stamp ticks that a run of it took.
+// Code and the least number of time-stamp ticks of a run.
 struct Timed {
   std::shared_ptr<const JitCode> code;
   uint64_t least = ~uint64_t{0};
@@ -47,8 +47,8 @@ CodeObject additions() {
   return c.finish("additions");
 }
 
-// Rows whose results are rounded: the others cost next to nothing, or have booleans. Not those of several vectors, nor
-// of constants that a kernel would have.
+// Rows with rounded results: the others cost next to nothing, or have booleans. Not those of several vectors, nor those
+// that need constants from a kernel.
 bool measured(const JitterRow& row, const Attributes& attributes, std::string_view wanted) {
   if (!row.types.contains(kF32) || row.max_ulp == 0 || row.op.view() == "Convert") return false;
   if (row.op.view().find("InTurn") != std::string_view::npos) return false;
@@ -57,7 +57,7 @@ bool measured(const JitterRow& row, const Attributes& attributes, std::string_vi
   return wanted.empty() || row.op.view() == wanted;
 }
 
-// Cycles of a vector of `row`, and of one that is copied.
+// Cycles for a vector of `row`, and for one that is copied.
 std::pair<double, double> cycles(const JitterRow& row, Isa isa, const Attributes& attributes) {
   alignas(64) static float x[kFloats], y[kFloats];
   for (int i = 0; i < kFloats; ++i) x[i] = static_cast<float>(i * 37 % kFloats) / 256 - 4;

@@ -1,4 +1,4 @@
-// Seeded graphs of any number of operators that look like networks: for measuring how the compiler scales.
+// Seeded graphs with any number of operators, similar to networks: for measuring how the compiler scales.
 #pragma once
 #include <memory>
 #include <random>
@@ -25,7 +25,7 @@ class NetworkMaker {
   }
 
  private:
-  // Earlier values at hand: as many as branches of a real network keep.
+  // Earlier values that may be used: as many as a real network's branches keep.
   static constexpr size_t kLive = 16;
 
   size_t draw(size_t below) { return static_cast<size_t>(random_() % below); }

@@ -184,10 +184,10 @@ void sum_columns(const Arrays& a, int64_t begin, int64_t end) {
 namespace {
 
 using Line = uint64_t __attribute__((vector_size(64), aligned(1), may_alias));
-// Lines ahead: those that will be written, and read. Enough for main memory.
+// Look-ahead in bytes for lines to be written and to be read. Sufficient for main memory.
 constexpr int64_t kWritten = 48 * 64, kRead = 64 * 64;
 
-// How lines are moved: non-temporal, with lines fetched before they are written or read, so many stretches at once.
+// How lines are moved: non-temporally, with prefetching of lines to be written or read, and in how many streams.
 struct How {
   bool non_temporal = false, fetched = false;
   int streams = 1;
@@ -196,7 +196,7 @@ struct How {
 template <How kHow>
 void put(char* to, const Line& line) {
   if constexpr (kHow.non_temporal) {
-    // Tensors begin at lines.
+    // Tensors are aligned to cache lines.
 #ifdef __AVX512F__
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to), reinterpret_cast<const __m512i&>(line));
 #else
@@ -209,9 +209,9 @@ void put(char* to, const Line& line) {
   }
 }
 
-// A unit is a line of each output; of inputs whose elements are bytes, a quarter of a line. Part of the loop, so that
-// `line` is a register: in memory, each line would wait for the one before to be stored and loaded again, half of the
-// time that moving it takes.
+// A unit is a line of each output; of inputs with byte elements, a quarter of a line. Inlined into the loop, so that
+// `line` is a register: in memory, each line would wait for the previous one to be stored and loaded again, which is
+// half of the time that moving it takes.
 template <How kHow, int kIns, int kOuts, int kInBytes>
 [[gnu::always_inline]] inline void move_unit(const Arrays& a, int64_t unit, Line& line) {
   for (int i = 0; i < kIns; ++i) {
@@ -220,7 +220,7 @@ template <How kHow, int kIns, int kOuts, int kInBytes>
     if constexpr (kInBytes == 64) {
       line ^= *reinterpret_cast<const Line*>(from);
     } else {
-      // All of the line: memory of an EPYC takes a half of a line that is 0 in half the time.
+      // All of the line: the memory of an EPYC stores half a line of zeros in half the time.
       const __m128i quarter = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
 #ifdef __AVX512F__
       line ^= reinterpret_cast<Line>(_mm512_maskz_broadcast_i32x4(0xffff, quarter));
@@ -238,7 +238,7 @@ template <How kHow, int kIns, int kOuts, int kInBytes>
 template <How kHow, int kIns, int kOuts, int kInBytes>
 void move(const Arrays& a, int64_t begin, int64_t end) {
   Line line{};
-  // Of each stretch two units in turn.
+  // Two units of each stream in turn.
   const int64_t length = (end - begin) / kHow.streams / 2 * 2;
   for (int64_t at = begin; at < begin + length; at += 2) {
     for (int s = 0; s < kHow.streams; ++s)
@@ -246,7 +246,7 @@ void move(const Arrays& a, int64_t begin, int64_t end) {
   }
   for (int64_t at = begin + length * kHow.streams; at < end; ++at) move_unit<kHow, kIns, kOuts, kInBytes>(a, at, line);
   if constexpr (kHow.non_temporal) __builtin_ia32_sfence();
-  // What was read is used, also where nothing is written.
+  // Makes what was read count as used, even if nothing is written.
   const Line used = line;
   __asm__ volatile("" : : "m"(used));
 }
@@ -264,7 +264,7 @@ std::span<const HandLoop> moves() {
   return loops;
 }
 
-// Lines of an array of `bytes` that the pieces before `piece` have.
+// The number of lines of an array of `bytes` in the pieces before `piece`.
 int64_t lines_before(int64_t piece, int64_t pieces, int64_t bytes) { return bytes / 64 * piece / pieces; }
 
 template <How kHow>

@@ -1,5 +1,5 @@
-// Hand-written fused loops: what a programmer would write for one graph and its shapes. Peers of snippet_bench; built
-// with -O3 -march=native and fast floating-point, so that the compiler puts them in vectors, exp and erf included
+// Hand-written fused loops: what a programmer would write for one graph and its shapes. Competitors in snippet_bench;
+// built with -O3 -march=native and fast floating-point, so that the compiler vectorises them, including exp and erf
 // (libmvec).
 #pragma once
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tenon::bench {
 
-// Inputs in the graph's order, outputs after them; work on units [begin, end), which are elements or rows as the loop
-// says.
+// Inputs in the graph's order, then outputs; a call computes units [begin, end), which are elements or rows as the loop
+// states.
 struct Arrays {
   std::span<const void* const> in;
   std::span<void* const> out;
@@ -50,17 +50,17 @@ void softmax_columns(const Arrays&, int64_t begin,
 void sum_columns(const Arrays&, int64_t begin, int64_t end);           // the same
 void sum_rows(const Arrays&, int64_t begin, int64_t end);
 
-// Read every input and write every output once, nothing else: units are lines of 64 bytes of the outputs. By stores as
-// they are, with the lines fetched before they are written, by non-temporal stores, by those with the lines fetched
-// before they are read, and by those without fetching, and both in two and four stretches side by side: which is best
-// depends on the machine and the size.
+// Read every input and write every output once, and do nothing else: units are lines of 64 bytes of the outputs. With
+// plain stores, with prefetching before writing, with non-temporal stores, with these and prefetching before reading,
+// and with these without prefetching, the latter two also in two and four parallel streams: which is best depends on
+// the machine and the size.
 std::span<const HandLoop> move_one_to_one();
 std::span<const HandLoop> move_two_to_one();
 std::span<const HandLoop> move_two_to_three();
 std::span<const HandLoop> move_bytes_to_floats();
 std::span<const HandLoop> move_in();
-// Arrays of any sizes, side by side from their beginnings to their ends: extents {pieces, bytes of each input, of each
-// output}, where an array of `pieces` pieces has its share in each, in whole lines; a unit is a piece.
+// Arrays of any sizes, in parallel from beginning to end: extents {pieces, bytes of each input, of each output}. Each
+// array is divided into `pieces` pieces of whole lines; a unit is a piece.
 std::span<const HandLoop> move_side_by_side();
 
 }  // namespace tenon::bench

@@ -1,4 +1,4 @@
-// Loops by hand over rows that are folded and walked again.
+// Hand-written loops over rows that are reduced and traversed again.
 #include <algorithm>
 #include <cmath>
 
@@ -69,7 +69,7 @@ void group_norm(const Arrays& a, int64_t begin, int64_t end) {
   }
 }
 
-// Of a row, multiplied by what is returned.
+// Computes the powers of a row, which must be multiplied by the returned value.
 static float powers_of_row(const float* __restrict x, float* __restrict y, int64_t n) {
   float most = x[0], sum = 0;
   for (int64_t i = 0; i < n; ++i) most = std::max(most, x[i]);

@@ -1,5 +1,5 @@
-// Competitors of a benchmark in one process: each runs often enough in a row for the clock to tell, all of them in
-// turns.
+// Competitors of a benchmark in one process: each runs several times in a row, often enough for the clock's resolution,
+// and all take turns.
 #pragma once
 #include <algorithm>
 #include <cstdio>
@@ -27,13 +27,13 @@ T must(Result<T> result, const std::string& what) {
   return std::move(result).value();
 }
 
-// Calls of a few nanoseconds go through it: nothing but the test stands where they are.
+// Used by calls of a few nanoseconds: only the test is inlined there.
 inline void must(const Result<void>& result, const std::string& what) {
   if (!result.ok()) [[unlikely]]
     give_up(result.error(), what);
 }
 
-// One competitor, and the microseconds that one of its calls took in each round.
+// One competitor, and the microseconds per call in each round.
 struct Runner {
   std::string name;
   std::function<void()> run;
@@ -41,14 +41,14 @@ struct Runner {
   int repeats = 1;
 };
 
-// Of one thread what counts is its processor time: others may hold the machine meanwhile.
+// For a single thread, processor time counts, because others may use the machine meanwhile.
 inline double now_us(bool processor_time) {
   timespec now{};
   clock_gettime(processor_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) * 1e-3;
 }
 
-// Once before it counts: competitors leave each other different caches.
+// Runs once before timing, because competitors leave different data in the caches.
 inline double time_us(const Runner& runner, bool processor_time) {
   runner.run();
   const double begin = now_us(processor_time);
@@ -56,8 +56,8 @@ inline double time_us(const Runner& runner, bool processor_time) {
   return (now_us(processor_time) - begin) / runner.repeats;
 }
 
-// How often it runs in half a millisecond. What it takes the first few times says little of calls of a few nanoseconds,
-// and neither does the clock, whose own time is that of a hundred of them.
+// The number of calls in half a millisecond. The first few calls say little about calls of a few nanoseconds, and
+// neither does the clock, whose own time is that of a hundred of them.
 inline int repeats_of(Runner runner, bool processor_time) {
   for (;;) {
     const double us = std::max(1e-4, time_us(runner, processor_time));
@@ -67,8 +67,8 @@ inline int repeats_of(Runner runner, bool processor_time) {
   }
 }
 
-// `rounds` times each, at least half a millisecond a time. In another order each round: who runs behind one that writes
-// elsewhere finds less in the caches, by a third at 3 MB.
+// `rounds` times each, at least half a millisecond at a time. In a different order in each round: one that runs after
+// another that writes elsewhere finds less in the caches, by a third at 3 MB.
 inline void measure(std::vector<Runner>& runners, int rounds, bool processor_time, std::mt19937& random) {
   for (Runner& runner : runners) runner.repeats = repeats_of(runner, processor_time);
   std::vector<Runner*> order;

@@ -125,7 +125,7 @@ class Reader {
     return add({.op = std::move(op), .operands = std::move(operands), .element = element, .over = over});
   }
 
-  // One operator of the graph, five or six steps of a loop.
+  // One operator of the graph, but five or six steps of a loop.
   int softmax(const std::string& op, int x) {
     const size_t first = graph_.values.size();
     const int less = add("Sub", {x, add("ReduceMax", {x})});

@@ -1,5 +1,5 @@
-// Graphs bound by memory as networks have them: attention scores, norms that are spelled by operators, gates, images,
-// bytes with scales, optimiser steps. As drawn ones, each has two forms, the text of the graph and a loop by hand.
+// Memory-bound graphs as in networks: attention scores, norms decomposed into operators, gates, images, bytes with
+// scales, optimiser steps. Like drawn ones, each has two forms: the text of the graph, and a hand-written loop.
 #pragma once
 #include <array>
 #include <span>
@@ -9,10 +9,11 @@
 
 namespace tenon::bench {
 
-// `dims` has a letter a dim, behind a ' those that reductions fold; `sizes` the extents of each, dim by dim. In `text`
-// stand, parted by ';', inputs (name, element, the dims they vary over) and operators (name = operator:element
-// operands; without an element that of its last operand that has a name). A number is a constant of the type of that
-// operand, or of one that is said before it (u8:128). What no operator reads is an output, and what begins with '!'.
+// `dims` has one letter per dim, and a ' before those that are reduced; `sizes` has the extents of each, dim by dim.
+// `text` contains, separated by ';', inputs (name, element, the dims over which they vary) and operators (name =
+// operator:element operands; without an element, that of the last named operand). A number is a constant of the type of
+// that operand, or of a type stated before it (u8:128). Values that no operator reads are outputs, as are those that
+// begin with '!'.
 struct Kind {
   const char* name;
   const char* dims;
@@ -20,8 +21,8 @@ struct Kind {
   const char* text;
 };
 
-// Graphs that are no loops over one space: the text of the graph behind its name, in which $0, $1 ... are the numbers
-// of `sizes`, and what stands in the loop's function, where these are n0, n1 ...
+// Graphs that are not loops over one space: the text of the graph after its name, in which $0, $1 ... are the numbers
+// of `sizes`, and the body of the loop's function, in which these are n0, n1 ...
 struct WrittenKind {
   const char* name;
   std::array<const char*, 3> sizes;
@@ -30,9 +31,9 @@ struct WrittenKind {
 };
 
 std::span<const Kind> all_kinds();      // kinds_list.cpp
-std::span<const Kind> more_kinds();     // kinds_more.cpp: what the first list has not
-std::span<const Kind> other_kinds();    // kinds_others.cpp: nor the second
-std::span<const Kind> further_kinds();  // kinds_further.cpp: nor the third
+std::span<const Kind> more_kinds();     // kinds_more.cpp: not in the first list
+std::span<const Kind> other_kinds();    // kinds_others.cpp: not in the first two
+std::span<const Kind> further_kinds();  // kinds_further.cpp: not in the first three
 std::span<const WrittenKind> written_kinds();
 
 std::vector<DrawnGraph> graph_kinds();

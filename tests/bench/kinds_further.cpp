@@ -4,7 +4,7 @@ namespace tenon::bench {
 namespace {
 
 constexpr Kind kKinds[] = {
-    // Vision transformers and networks that take noise away.
+    // Vision transformers and denoising networks.
     {"patches, bias and positions",
      "btc",
      {"1x16x384", "8x197x768", "128x197x768"},
@@ -48,7 +48,7 @@ constexpr Kind kKinds[] = {
      "bc",
      {"128x13", "65536x13", "2097152x13"},
      "i i32 bc; m f32 c; d f32 c; f = Cast:f32 i; r = Relu f; a = Add r 1; l = Log a; s = Sub l m; y = Mul s d"},
-    // Heads that detect.
+    // Detection heads.
     {"distances of distributions",
      "bn'k",
      {"1x500x16", "8x8400x16", "64x33600x16"},
@@ -59,7 +59,7 @@ constexpr Kind kKinds[] = {
      "x f32 nc; t f32 nc; p = Sigmoid x; r = Relu x; k = Mul x t; a = Abs x; n = Neg a; e = Exp n; o = Add e 1; l = "
      "Log o; f = Sub r k; c = Add f l; u = Mul p t; v = Sub 1 p; w = Sub 1 t; q = Mul v w; s = Add u q; d = Sub 1 s; g "
      "= Mul d d; h = Mul g c; y = Mul h 0.25"},
-    // State spaces and experts.
+    // State spaces and mixtures of experts.
     {"states of a step",
      "bcs",
      {"1x512x16", "8x2048x16", "256x4096x16"},
@@ -78,7 +78,7 @@ constexpr Kind kKinds[] = {
      "t'e",
      {"128x64", "8192x64", "262144x64"},
      "x f32 te; m = ReduceMax x; d = Sub x m; e = Exp d; s = ReduceSum e; l = Log s; a = Add l m; y = Mul a a"},
-    // Losses and measures.
+    // Losses and metrics.
     {"cross entropy of smoothed labels",
      "n'c",
      {"16x1000", "1000x1000", "16384x1000"},
@@ -94,7 +94,7 @@ constexpr Kind kKinds[] = {
      "x f32 nc; z f32 nc; m = ReduceMean x; l = ReduceMean z; d = Sub x m; e = Sub z l; p = Mul d e; s = Mul d d; t = "
      "Mul e e; u = ReduceSum p; v = ReduceSum s; w = ReduceSum t; k = Mul v w; q = Sqrt k; a = Add q 0.000001; y = Div "
      "u a"},
-    // Weights and pictures.
+    // Weights and images.
     {"weights of 4 bits by groups",
      "ngk",
      {"16x32x16", "1024x64x16", "4096x256x16"},
@@ -119,7 +119,7 @@ constexpr Kind kKinds[] = {
      {"3x4096", "3x327680", "3x8294400"},
      "a f32 cp; x = Abs a; k = Mul x 2.51; l = Add k 0.03; n = Mul x l; m = Mul x 2.43; o = Add m 0.59; p = Mul x o; q "
      "= Add p 0.14; r = Div n q; y = Clip r 0 1"},
-    // Series and equations.
+    // Time series and equations.
     {"scores by moving statistics",
      "nt",
      {"4x1024", "256x4096", "2048x8192"},

@@ -163,7 +163,7 @@ constexpr Kind kKinds[] = {
      {"1x32x26x26", "1x64x104x104", "16x64x152x152"},
      "x f32 nchw; b f32 c; t = Add x b; k = Mul t 0.1; y = Max t k"},
     {"softsign", "tc", {"4x4096", "128x8192", "4096x8192"}, "x f32 tc; a = Abs x; b = Add a 1; y = Div x b"},
-    // Pictures.
+    // Images.
     {"batch norm, relu6, residual",
      "nchw",
      {"1x24x28x28", "1x96x112x112", "16x144x112x112"},

@@ -111,7 +111,7 @@ constexpr Kind kKinds[] = {
      "nchw",
      {"1x24x28x28", "16x24x112x112", "256x24x112x112"},
      "x f32 nchw; z f32 nchw; m f32 n; k = Mul m 1.1111; t = Mul z k; y = Add x t"},
-    // Pictures and bytes.
+    // Images and bytes.
     {"gray of planes of bytes",
      "hw",
      {"64x128", "720x1280", "4320x7680"},

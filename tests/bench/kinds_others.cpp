@@ -84,7 +84,7 @@ constexpr Kind kKinds[] = {
      "nk",
      {"128x128", "8192x128", "262144x128"},
      "x f32 n; c f32 k; d = Sub x c; s = Mul d d; g = Mul s -10; y = Exp g"},
-    // Pictures, boxes and sound.
+    // Images, boxes and sound.
     {"sRGB to light",
      "chw",
      {"3x64x64", "3x512x640", "3x4320x7680"},

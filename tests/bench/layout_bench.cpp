@@ -1,4 +1,4 @@
-// How assigning layouts grows with the graph: 1,000 operators in 100 ms, whatever their wiring.
+// How layout assignment scales with the graph: 1,000 operators in 100 ms, whatever their connections.
 //   problem/...   the solver alone; counters: share of its lower bound, choices that reductions leave
 //   graph/...     the pass on operators
 #include <benchmark/benchmark.h>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::RandomProblemOptions;
 
-// Kernels in two layouts of which the second has padding; reorders cost about what a kernel saves.
+// Kernels in two layouts, the second of which has padding; reorders cost about what a kernel saves.
 class ShapedProblem {
  public:
   explicit ShapedProblem(uint64_t seed) : random_(seed) {
@@ -73,7 +73,7 @@ LayoutProblem densenet(size_t nodes) {
   }
   return made.finish();
 }
-// Two operands of the last 64 tensors each.
+// Two operands each, from the last 64 tensors.
 LayoutProblem random_dag(size_t nodes) {
   ShapedProblem made(4);
   while (made.count() < nodes) {

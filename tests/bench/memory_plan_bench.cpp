@@ -1,4 +1,4 @@
-// How near the memory planner comes to the lower bound, on generated operator graphs and on models, and how long it
+// How close the memory planner comes to the lower bound, on generated operator graphs and on models, and how long it
 // takes.
 //
 //   memory_plan_bench [--graphs N] [--most BLOCKS] [--seed S] [--effort E] [--zoo 1] [--models FOLDER]... [--html FILE]

@@ -1,4 +1,4 @@
-// Graphs of models as the planner of orders sees them.
+// Graphs of models in the form that the planner of orders uses.
 #pragma once
 #include <unordered_map>
 #include <vector>
@@ -11,8 +11,8 @@
 
 namespace tenon::bench {
 
-// Bytes of the values made by the body's operators; inputs and constants lie elsewhere. Values without a static shape
-// take none and are counted in `unknown`. A view is a part of what it views: its readers read that.
+// Bytes of the values produced by the body's operators; inputs and constants are stored elsewhere. Values without a
+// static shape take none and are counted in `unknown`. A view is a part of what it views: its readers read that.
 class ModelGraph {
  public:
   explicit ModelGraph(const Graph& graph) {

@@ -1,6 +1,6 @@
-// Fused elementwise chains on an OpenCL device against its own copy of the same bytes (clEnqueueCopyBuffer), and
-// products, convolutions and pools against the best of the kernels by hand (opencl_by_hand.hpp), whose results must be
-// the same: medians of interleaved runs in one process, on buffers that lie on the device.
+// Fused elementwise chains on an OpenCL device compared with its own copy of the same bytes (clEnqueueCopyBuffer), and
+// products, convolutions and pools compared with the best of the hand-written kernels (opencl_by_hand.hpp), whose
+// results must be the same: medians of interleaved runs in one process, on buffers in device memory.
 //
 //   opencl_bench [--filter RE] [--rounds 15] [--together 1] [--json] [--device cpu|gpu|any] [--option KEY=VALUE]...
 //                [--forms]
@@ -86,7 +86,7 @@ struct Bench {
   }
 };
 
-// Of one run, where so many are given to the device before it is waited for. `enqueue` only enqueues.
+// Time of one run when `together` runs are enqueued before waiting. `enqueue` only enqueues.
 template <class Do>
 Result<Seconds> seconds_of(Bench& bench, const Do& enqueue, int together) {
   const auto begin = std::chrono::steady_clock::now();
@@ -107,7 +107,7 @@ Result<RunValue> run_once(Bench& bench, const Executable& executable, const std:
   return output;
 }
 
-// A kernel by hand, built.
+// A hand-written kernel, built.
 class ByHand {
  public:
   static Result<ByHand> make(Bench& bench, const HandKernel& kernel) {
@@ -141,7 +141,7 @@ class ByHand {
   size_t groups_ = 1;
 };
 
-// What is done in turn with the plugin's runs.
+// A competitor that alternates with the plugin's runs.
 struct Peer {
   std::string name;
   std::function<Result<void>()> enqueue;
@@ -194,7 +194,7 @@ Result<std::vector<float>> values_of(Bench& bench, const Buffer& buffer, const D
   return data;
 }
 
-// A kernel by hand that computes something else is no yardstick.
+// A hand-written kernel that computes something else is useless for comparison.
 Result<void> same(const std::vector<float>& a, const std::vector<float>& b, std::string_view form) {
   float most = 0, apart = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -299,7 +299,7 @@ Result<void> run(const Options& options) {
   const auto wanted = [&](const std::string& name) { return std::regex_search(name, filter); };
   for (const Work& work : elementwise_works())
     if (wanted(work.name)) TENON_OK(chain(bench, work), work.name);
-  // What the kernels by hand are written for.
+  // The hardware that the hand-written kernels are written for.
   const bool wide = bench.device->info().float_lanes == 16;
   if (wide && wanted("multiply-adds in registers")) TENON_OK(peak(bench));
   for (Work& work : arithmetic_works()) {

@@ -18,7 +18,7 @@ Work elementwise(int64_t elements) {
           .unit = "GB/s"};
 }
 
-// Rows that are folded: `text` from %x of [rows, columns] to %y, which has `written` elements.
+// Row reductions: `text` from %x of [rows, columns] to %y, which has `written` elements.
 Work rows(std::string_view name, int64_t rows, int64_t columns, const std::string& text, int64_t written) {
   return {.name = str(name, " of ", rows, "x", columns),
           .text = str("graph @rows(%x: f32[", rows, ",", columns, "]) -> %y {\n ", text, "\n}"),

@@ -1,4 +1,4 @@
-// What opencl_bench measures.
+// The cases of opencl_bench.
 #pragma once
 #include <string>
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace tenon::opencl {
 
-// What is measured: a graph, and kernels by hand for the same buffers.
+// A case: a graph, and hand-written kernels for the same buffers.
 struct Work {
   std::string name, text;
   std::vector<Dims> shapes;

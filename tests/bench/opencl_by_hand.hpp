@@ -1,6 +1,6 @@
-// What the device can do, as plain OpenCL C written by hand for CPUs with vectors of 16 floats: the yardstick of
-// opencl_bench. Each function gives the forms of one kernel that are worth trying for its extents, which are constants
-// of the source; the bench measures all and takes the best.
+// Plain OpenCL C, hand-written for CPUs with vectors of 16 floats: the reference for comparison in opencl_bench. Each
+// function returns the variants of one kernel that are worth trying for its extents, which are constants of the source;
+// the bench measures all and takes the best.
 //
 // Arguments of each kernel: its operands in the order of the operator, then the result; all floats. Work groups have
 // one item and share the jobs.
@@ -15,10 +15,10 @@ namespace tenon::opencl {
 struct HandKernel {
   std::string name;  // of the form
   std::string source;
-  size_t groups = 16;  // more than there are jobs: the rest do nothing
+  size_t groups = 16;  // if there are fewer jobs, the rest do nothing
 };
 
-// Multiply-adds that wait for nothing: 24 sums in registers, `steps` each. Three buffers.
+// Multiply-adds without dependences on memory: 24 sums in registers, `steps` each. Three buffers.
 HandKernel peak_by_hand(int64_t steps);
 
 // c[batch][m][n] = a[batch][m][k] * b[batch][k][n], or b[n][k] transposed; bias[n] is added, then Relu.
@@ -36,9 +36,9 @@ struct HandConv {
   int64_t out() const { return (size + 2 * (kernel / 2) - kernel) / stride + 1; }
 };
 std::vector<HandKernel> conv_by_hand(const HandConv& conv);
-// A kernel of its own for each channel: w[channels][1][kernel][kernel].
+// One kernel per channel: w[channels][1][kernel][kernel].
 std::vector<HandKernel> depthwise_by_hand(const HandConv& conv);
-// The largest of 3x3, stride 2, padded by 1.
+// The maximum of 3x3, stride 2, padded by 1.
 std::vector<HandKernel> max_pool_by_hand(const HandConv& pool);
 
 }  // namespace tenon::opencl

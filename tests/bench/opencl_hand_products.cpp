@@ -1,4 +1,4 @@
-// Products by hand, and the peak of multiply-adds.
+// Hand-written products, and the peak of multiply-adds.
 #include <algorithm>
 #include <string_view>
 
@@ -10,8 +10,8 @@ namespace {
 
 using namespace by_hand;
 
-// Columns of b packed into local memory, `depth` steps at a time; rows of a either where they lie or side by side. The
-// last rows and columns are done once more where tiles do not fit: a tile's sums wait by its number.
+// Columns of b are packed into local memory, `depth` steps at a time; rows of a are read in place or packed. The last
+// rows and columns are computed twice if tiles do not fit: a tile's sums are stored by its number.
 std::string packed_product(const HandProduct& p, Tile tile, int64_t depth, bool copies_a, int64_t row_blocks) {
   const int64_t rows = std::min(tile.rows, p.m), vectors = tile.vectors, columns = vectors * kLanes;
   const int64_t tiles = (p.m + rows - 1) / rows, tiles_of_block = (tiles + row_blocks - 1) / row_blocks;
@@ -91,7 +91,7 @@ std::string packed_product(const HandProduct& p, Tile tile, int64_t depth, bool 
       "__global float* to = c + (batch * M + i) * N + j;\n", finish, "}\n}\n}\n}\n");
 }
 
-// One row by a matrix: the matrix is read once, where it lies. Transposed: `rows` of its rows at a time.
+// One row times a matrix: the matrix is read once, in place. Transposed: `rows` of its rows at a time.
 std::string row_by_transposed(const HandProduct& p, int64_t rows) {
   const auto fold = [](int64_t r) {
     const std::string s = str("s", r);

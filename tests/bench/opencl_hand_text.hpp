@@ -1,4 +1,4 @@
-// Pieces of the text of kernels by hand (opencl_by_hand.hpp).
+// Fragments of the text of hand-written kernels (opencl_by_hand.hpp).
 #pragma once
 #include <string>
 #include <string_view>
@@ -27,7 +27,7 @@ std::string each(int64_t count, const Text& text) {
   return all;
 }
 
-// One step of rows by vectors of sums: s0_0 += a(0) * b0 ...
+// One step of rows times vectors of sums: s0_0 += a(0) * b0 ...
 inline std::string step_of(int64_t rows, int64_t vectors) {
   return each(rows, [&](int64_t r) {
     return str("{ const float16 w = (float16)A(", r, "); ",

@@ -1,4 +1,4 @@
-// Convolutions and pools by hand.
+// Hand-written convolutions and pools.
 #include <algorithm>
 #include <string_view>
 
@@ -10,9 +10,9 @@ namespace {
 
 using namespace by_hand;
 
-// The padded image lies in local memory, split by the phases of the stride, all channels: a vector of outputs then
-// reads a vector for every tap, whatever rows it spans; the last outputs of each row are of no use. A job has
-// `out_rows` rows of outputs and a part of the output channels, and keeps a tile's sums until its rows are whole.
+// The padded image is in local memory with all channels, split by the phases of the stride: a vector of outputs then
+// reads one vector for every tap, whatever rows it spans; the last outputs of each row are discarded. A job has
+// `out_rows` rows of outputs and a part of the output channels, and keeps a tile's sums until its rows are complete.
 std::string image_conv(const HandConv& c, Tile tile, int64_t out_rows, int64_t output_blocks) {
   const int64_t reach = (c.kernel - 1) / c.stride, pitch = c.out() + reach, plane = (out_rows + reach) * pitch;
   const int64_t positions = out_rows * pitch, vectors = tile.vectors, columns = vectors * kLanes;
@@ -93,8 +93,8 @@ void by_hand(__global float* restrict a, __global float* restrict b, __global fl
 )");
 }
 
-// A padded image of one channel at a time, split by the phases of the stride; `wide` outputs of a row at once, the last
-// ones once more.
+// A padded image of one channel at a time, split by the phases of the stride; `wide` outputs of a row at once, where
+// the last vector overlaps the previous one.
 std::string image_depthwise(const HandConv& c, int64_t wide) {
   const int64_t reach = (c.kernel - 1) / c.stride, pitch = c.out() + reach + 16, in_rows = c.out() + reach;
   const std::string vector = str("float", wide), local = wide == 16 ? "NEAR_LOCAL" : "NEAR_LOCAL8";

@@ -1,5 +1,5 @@
-// Runs with their copies in and out: one step after another, against what a stream or two overlap of them, and inputs
-// that kernels read in pinned memory. Medians of interleaved rounds of 16 runs in one process.
+// Runs with copies to and from the device: step by step, compared with the overlap that one or two streams achieve, and
+// with inputs in pinned memory that kernels read directly. Medians of interleaved rounds of 16 runs in one process.
 //
 //   hidden = (serial - this) / (copies of a round alone)
 //
@@ -51,7 +51,7 @@ std::vector<Work> works() {
   return {chain(1 << 16), chain(1 << 20), chain(1 << 22), product(256), product(512)};
 }
 
-// Everything of one work: in and out on the host, and on the device as deep as runs overlap.
+// The buffers of one case: on the host, and on the device as many as there are overlapping runs.
 class Case {
  public:
   static Result<Case> make(TargetBackend& backend, const Work& work) {
@@ -109,7 +109,7 @@ class Case {
     for (const auto& stream : streams_) TENON_OK(stream->synchronize());
     return {};
   }
-  // The host has filled them before: what a producer that writes there saves.
+  // The host has filled them before: what is saved if a producer writes there directly.
   Result<void> from_pinned() {
     for (size_t i = 0; i < kRuns; ++i) {
       TENON_OK(run(0, pinned_[i % kDeep]));

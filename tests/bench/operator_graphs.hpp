@@ -1,4 +1,4 @@
-// Seeded abstract operator graphs with the shapes of networks: what the memory planner is measured on.
+// Seeded abstract operator graphs with the shapes of networks, for measuring the memory planner.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -44,7 +44,7 @@ class OperatorGraphMaker {
   bool chance(size_t percent) { return random_() % 100 < percent; }
   size_t last() const { return nodes_.size() - 1; }
   size_t bytes(size_t node) const { return nodes_[node].result_bytes; }
-  // Full graphs take no more: the last node stands in.
+  // A full graph accepts no more nodes; the last one is returned instead.
   size_t add(size_t bytes, std::vector<size_t> operands) {
     if (!full()) nodes_.push_back({.result_bytes = std::max<size_t>(bytes, 4), .operands = std::move(operands)});
     return last();
@@ -59,7 +59,7 @@ class OperatorGraphMaker {
     return static_cast<size_t>(std::min(64.0 * std::pow(u, -1 / 1.2), 0x1p30));
   }
 
-  // Residual blocks, with halving resolution now and then.
+  // Residual blocks, sometimes with half the resolution.
   void skips() {
     const size_t from = last();
     const size_t out = chance(15) ? bytes(from) * draw(1, 3) / 2 : bytes(from);
@@ -85,7 +85,7 @@ class OperatorGraphMaker {
     }
   }
 
-  // Each layer reads the concatenation of all before.
+  // Each layer reads the concatenation of all earlier ones.
   void dense() {
     const size_t growth = draw(16, 4096) * 16, layers = draw(4, 32);
     size_t features = last();
@@ -130,7 +130,8 @@ class OperatorGraphMaker {
     add(bytes, std::move(operands));
   }
 
-  // Forward layers whose results the backward ones read again, in reverse; then weights' gradients, read at once.
+  // Forward layers whose results the backward ones read in reverse order; then the weights' gradients, used
+  // immediately.
   void training() {
     std::vector<size_t> forward;
     size_t x = last();

@@ -1,6 +1,6 @@
-// Operators and small graphs on tensors beyond the caches, against the mere movement of the same arrays: medians of
-// interleaved runs. What takes most beside movement comes last; a kind of operator that nobody has timed may take a
-// hundred times what it could.
+// Operators and small graphs on tensors larger than the caches, compared with only moving the same arrays: medians of
+// interleaved runs. The slowest compared with movement come last; an operator that was never timed may be a hundred
+// times slower than necessary.
 //
 //   operators_bench [--target x86-avx512] [--threads 1] [--rounds 5] [--elements 16777216] [--filter RE] [--above
 //   RATIO]

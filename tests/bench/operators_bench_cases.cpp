@@ -16,7 +16,7 @@ namespace {
 constexpr std::array<std::string_view, 12> kTypes = {"f32", "f16", "bf16", "i8",  "i16", "i32",
                                                      "i64", "u8",  "u16",  "u32", "u64", "bool"};
 
-// Every way to give the attributes that have a few values, or are flags; others keep their defaults.
+// All combinations of attributes with few values or flags; others keep their defaults.
 std::vector<std::string> attribute_lists(const OpDef& op) {
   std::vector<std::string> lists = {""};
   for (const AttributeDef& attribute : op.attributes()) {
@@ -31,8 +31,7 @@ std::vector<std::string> attribute_lists(const OpDef& op) {
   return lists;
 }
 
-// The graph of one operator whose operands all are tensors of `type`, or of what the types that it declares for
-// themselves say.
+// The graph of one operator whose operands are all tensors of `type`, or of the types that it declares separately.
 std::string single(const OpDef& op, size_t operands, std::string_view type, int64_t elements,
                    const std::string& attributes) {
   std::string heads, uses;
@@ -52,8 +51,7 @@ bool stands(const std::string& text) {
   return graph.ok() && verify(**graph).ok();
 }
 
-// A graph over a shape: $T stands for the element type, $S for the shape, $C, $H and $W for its second to fourth
-// extents.
+// A graph over a shape: $T is the element type, $S the shape, $C, $H and $W its second to fourth extents.
 struct Pattern {
   std::string_view name, graph;
 };

@@ -1,5 +1,5 @@
-// ONNX Runtime as a peer in the same process, through the slots of its C interface (the table only ever grows); the
-// library is the one that ORT_SO names. No header of it is needed.
+// ONNX Runtime as a competitor in the same process, through the slots of its C interface (the table only ever grows);
+// the library is the one named by ORT_SO. None of its headers are needed.
 #pragma once
 #include <dlfcn.h>
 
@@ -102,7 +102,7 @@ class OrtPeer {
   std::vector<void*> inputs_, outputs_;
 };
 
-// The same model stated for an older opset and IR version, where its operators are the same there.
+// The same model with an older opset and IR version, in which its operators have the same meaning.
 inline std::string with_opset(const std::string& model, int opset, int ir_version) {
   std::string out;
   size_t at = 0;

@@ -1,4 +1,4 @@
-// Pipelines: what locality, overhead and building cost. docs/performance.md has the wanted figures.
+// Pipelines: the costs of locality, overhead and building. docs/performance.md has the target figures.
 //   build/release/tests/bench/pipeline_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
 //   build/release/tests/bench/pipeline_bench --sweep [--curve] [--only "12 stages"]
 //   [points|rows|stencils|boxes|pyramids|
@@ -94,7 +94,7 @@ BENCHMARK(scale_chain)
     ->ArgsProduct({{0, -1, kByTheClock, 1024}, {8}, {4 * kFloats}})
     ->Unit(benchmark::kMillisecond);
 
-// The same by range(3) workers, by the clock of the wall.
+// The same with range(3) workers, in wall-clock time.
 void scale_chain_shared(benchmark::State& state) {
   const int64_t floats = state.range(2), workers = state.range(3);
   AlignedFloats a(floats), b(floats);
@@ -108,8 +108,7 @@ BENCHMARK(scale_chain_shared)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// Stencils of other widths and numbers of stages. range(1): stages, range(2): floats of a row, of which there are
-// kSide.
+// Stencils with other widths and numbers of stages. range(1): stages, range(2): floats per row; there are kSide rows.
 void stencil_chain(benchmark::State& state) {
   const int64_t stages = state.range(1), width = state.range(2), rows = kSide + 2 * stages;
   AlignedFloats a(width * rows), b(width * kSide);
@@ -122,7 +121,7 @@ BENCHMARK(stencil_chain)
     ->ArgsProduct({{-1, 1, 2, 4, 8, 16, 32, 64}, {3, 12}, {500, 2048, 8192}})
     ->Unit(benchmark::kMillisecond);
 
-// range(1): workers. range(2): kernels that take rings, or none. range(3): floats of a row.
+// range(1): workers. range(2): whether kernels take ring buffers. range(3): floats per row.
 void blur_chain(benchmark::State& state) {
   const int64_t rows = kSide + 12, width = state.range(3);
   AlignedFloats a(width * rows), b(width * kSide);
@@ -159,7 +158,7 @@ BENCHMARK(blur_chain)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
-// A band of rows for each worker, in strips of range(0) rows: windows begin anew in each band. range(1): workers.
+// A band of rows per worker, in strips of range(0) rows: windows begin anew in each band. range(1): workers.
 void blur_bands(benchmark::State& state) {
   const int64_t rows = kSide + 12, workers = state.range(1);
   AlignedFloats a(kSide * rows), b(kSide * kSide);
@@ -170,7 +169,7 @@ void blur_bands(benchmark::State& state) {
 }
 BENCHMARK(blur_bands)->ArgsProduct({{4, 8, 16}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
 
-// The same without the runtime. range(0): rows of a strip, 0: stage by stage; range(1): threads.
+// The same without the runtime. range(0): rows per strip, 0: stage by stage; range(1): threads.
 void blurs_by_hand(benchmark::State& state) {
   const int64_t rows = kSide + 12;
   AlignedFloats a(kSide * rows), b(kSide * kSide);
@@ -180,8 +179,8 @@ void blurs_by_hand(benchmark::State& state) {
 }
 BENCHMARK(blurs_by_hand)->ArgsProduct({{0, 8, 16}, {1, 2}})->UseRealTime()->Unit(benchmark::kMillisecond);
 
-// Two copies through an intermediate, range(0) bytes in all, range(1) bytes at a time; range(2): 0 by hand, 1 a
-// pipeline in a loop, 2 a pipeline without one (the intermediate then has all bytes).
+// Two copies through an intermediate buffer, range(0) bytes in all, range(1) bytes at a time; range(2): 0 hand-written,
+// 1 a pipeline in a loop, 2 a pipeline without one (the intermediate buffer then has all bytes).
 void copies(benchmark::State& state) {
   const int64_t bytes = state.range(0), chunk = state.range(1);
   std::vector<std::byte> a(static_cast<size_t>(bytes)), b(static_cast<size_t>(bytes));
@@ -204,7 +203,7 @@ BENCHMARK(copies)->ArgsProduct({{32 << 10, 128 << 10, 512 << 10, 2 << 20, 8 << 2
                                 {1 << 10, 4 << 10, 16 << 10, 32 << 10},
                                 {0, 1, 2}});
 
-// range(0): stages. Cost is to grow with their number and no faster.
+// range(0): stages. Cost must grow linearly with their number.
 void build_stages(benchmark::State& state) {
   Pair pair = blurs(static_cast<int>(state.range(0)));
   pair.last.loops({{y, 16}});

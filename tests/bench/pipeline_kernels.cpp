@@ -34,8 +34,7 @@ void twice_row(float* __restrict to, const float* __restrict from, int64_t first
   for (int64_t i = 0; i < n; ++i) to[i] = from[((first + i) >> 1) - (first >> 1)];
 }
 
-// Rows of a buffer one after the other, from index `first` of row `v` on. Of a ring the first place is divided for, and
-// no other.
+// Consecutive rows of a buffer, from index `first` of row `v` on. In a ring, only the first position needs a division.
 class Rows {
  public:
   Rows(const BufferView& b, int64_t first, int64_t v)
@@ -69,7 +68,7 @@ Result<void> in_pieces(const CallContext& c) {
   return {};
 }
 
-// The box of a call's result, the last operand. Rows must be in one piece.
+// The box of a call's result, the last operand. Rows must be contiguous.
 struct ResultBox {
   explicit ResultBox(const CallContext& c) : ResultBox(c.operands.back()) {}
   explicit ResultBox(const BufferView& out)

@@ -1,5 +1,5 @@
-// Kernels and pipelines that benchmarks of pipelines share. Rows are computed in the widest vectors of the machine, as
-// a target's kernels have them.
+// Kernels and pipelines shared by benchmarks of pipelines. Rows are computed in the widest vectors of the machine, as
+// in a target's kernels.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -23,11 +23,11 @@ KernelHandle twice();           // in(x / 2, y / 2)
 KernelHandle combine();         // a - 0.25 b
 KernelHandle move_bytes();
 
-// What blur() calls for each row.
+// Called by blur() for each row.
 void mean_row(float* __restrict to, const float* __restrict a, const float* __restrict b, const float* __restrict c,
               int64_t n);
 
-// So many floats of 1, at a line of the cache as tensors are. Kernels whose rows begin elsewhere take up to 1.4 times
+// `count` floats of 1, aligned to a cache line like tensors. Kernels with other alignments of rows take up to 1.4 times
 // as long.
 class AlignedFloats {
  public:
@@ -44,7 +44,7 @@ struct Pair {
   StageRef last;
   std::vector<StageRef> stages;
 };
-// Stages of one kernel, each of which reads `windows` of the one before.
+// Stages of one kernel, each of which reads `windows` of the previous one.
 Pair chain(int stages, const KernelHandle& kernel, ElementType element, int rank, const Windows& windows);
 Pair scales(int stages, int rank = 1);
 Pair blurs(int stages = 6, bool rings = true);

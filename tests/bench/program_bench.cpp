@@ -1,9 +1,9 @@
 // Speed of bound programs, in a release build:
 //   build/release/tests/bench/program_bench
 //
-// Overhead: what a stage costs in an iteration of a loop, beside its kernel. Copies: two copies through an intermediate
-// buffer, as a whole and in chunks; the ratio of the two is what a loop costs where everything is in cache, and what it
-// gains where it is not.
+// Overhead: the cost of a stage in an iteration of a loop, in addition to its kernel. Copies: two copies through an
+// intermediate buffer, as a whole and in chunks; the ratio of the two is the cost of a loop if everything is in cache,
+// and its gain if not.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ BoundProgram bound(const std::string& text, const Arguments& shapes) {
   return *std::move(result);
 }
 
-// At the same place of a line as arenas are: copies between others take up to a third longer, whoever makes them.
+// With the alignment of arenas: copies with other alignments take up to a third longer, whoever makes them.
 class LineBytes {
  public:
   LineBytes(size_t count, std::byte value) : bytes_(allocate_aligned(count).value()), count_(count) {
@@ -61,7 +61,7 @@ class LineBytes {
   size_t count_;
 };
 
-// `stage`, so often in an iteration, with an input and an output that move with the loop.
+// `stage`, repeated in an iteration, with an input and an output that advance with the loop.
 void repeated(benchmark::State& state, const char* stage) {
   const int64_t stages = state.range(0);
   constexpr int64_t kIterations = 10000;
@@ -81,7 +81,7 @@ void overhead(benchmark::State& state) {
   repeated(state, "call nothing(in %in[0 +: 16, y +: 1], out %out[0 +: 16, y +: 1])\n");
 }
 BENCHMARK(overhead)->Arg(1)->Arg(2)->Arg(8);
-// Copies of 16 bytes, the moving included: in order, and of rows that are turned around.
+// Copies of 16 bytes, including the move: in order, and with rows reversed.
 void overhead_of_copies(benchmark::State& state) { repeated(state, "copy %out[0 +: 16, y +: 1](x, z) = %in(x, z)\n"); }
 BENCHMARK(overhead_of_copies)->Arg(1)->Arg(2)->Arg(8);
 void overhead_of_flips(benchmark::State& state) {
@@ -89,7 +89,7 @@ void overhead_of_flips(benchmark::State& state) {
 }
 BENCHMARK(overhead_of_flips)->Arg(1)->Arg(8);
 
-// The same with rings: each of `stages` reads some rows of the one before.
+// The same with rings: each of `stages` reads some rows of the previous one.
 void rings(benchmark::State& state, int64_t stages, int64_t window) {
   constexpr int64_t kIterations = 10000;
   const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
@@ -116,11 +116,11 @@ void rings(benchmark::State& state, int64_t stages, int64_t window) {
 }
 void overhead_of_rings(benchmark::State& state) { rings(state, state.range(0), 3); }
 BENCHMARK(overhead_of_rings)->Arg(2)->Arg(4)->Arg(8)->Arg(16);
-// Of so many rows that a period is too long for code of its own.
+// With so many rows that a period is too long for separate code.
 void overhead_of_long_rings(benchmark::State& state) { rings(state, state.range(0), 33); }
 BENCHMARK(overhead_of_long_rings)->Arg(2)->Arg(8);
 
-// What nothing can go below: the same kernel called through a pointer in a loop.
+// The lower bound: the same kernel called through a pointer in a loop.
 void indirect_calls(benchmark::State& state) {
   constexpr int64_t kCalls = 10000;
   Result<void> (*volatile kernel)(CallContext&) = &nothing;
@@ -146,7 +146,7 @@ std::string copies_text(int64_t total, int64_t chunk) {
                      "])\n call copy_bytes(in %tmp[x +: ", chunk, "], out %out[x +: ", chunk, "])\n} } }");
 }
 
-// range(0): bytes in all, range(1): bytes of a chunk; 0: the whole at once.
+// range(0): bytes in all, range(1): bytes per chunk; 0: the whole at once.
 void two_copies(benchmark::State& state) {
   const int64_t total = state.range(0);
   LineBytes in(static_cast<size_t>(total), std::byte{7}), out(static_cast<size_t>(total));
@@ -175,7 +175,8 @@ void two_copies_by_hand(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * state.range(0) * 2);
 }
 
-// The same in turn: the counter is the median of time by hand / time of the program, so that load is in both.
+// The same in alternation: the counter is the median of the hand-written loop's time / the program's time, so that load
+// affects both.
 void loop_against_hand(benchmark::State& state) {
   constexpr int64_t kTotal = 32 << 10;
   constexpr int kRuns = 16;

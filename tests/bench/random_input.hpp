@@ -1,4 +1,4 @@
-// What a benchmark gives a graph.
+// Random inputs of benchmarks.
 #pragma once
 #include <random>
 
@@ -9,7 +9,7 @@
 
 namespace tenon::bench {
 
-// Of known shape: normal floats around 1, all numbers of 8 bits.
+// For known shapes: normally distributed floats around 1, all values of 8-bit numbers.
 inline Tensor random_input(const Type& type, std::mt19937& random) {
   const ElementType element = type.element();
   Tensor tensor = must(Tensor::allocate(kF32, *type.shape().static_dims()), "an input");

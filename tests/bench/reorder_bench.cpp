@@ -1,5 +1,5 @@
-// What a reorder reaches of memcpy, measured in turn on one thread. of_memcpy is the ratio of the median rates in bytes
-// read plus bytes written (padding is written, too): runs of 64 bytes or more are to reach 0.8, NCHW <-> NCHW{16c} 0.6.
+// Reorders compared with memcpy, alternating on one thread. of_memcpy is the ratio of the median rates in bytes read
+// plus bytes written (including padding): runs of at least 64 bytes should reach 0.8, NCHW <-> NCHW{16c} 0.6.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace tenon::bench {
 namespace {
 
-// Of this thread alone: on a loaded machine, what others get in between would count otherwise.
+// Of this thread only, so that other load on the machine does not count.
 double processor_seconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -49,7 +49,7 @@ void reorder(benchmark::State& state, const Case& c) {
   std::ranges::fill(destination, std::byte{0});
   const size_t moved = std::min(source.size(), destination.size());
   const double more = static_cast<double>(source.size() + destination.size()) / (2 * static_cast<double>(moved));
-  // Small ones several times: reading the clock takes as long as to copy 10 KB.
+  // Small ones are repeated: reading the clock takes as long as copying 10 KB.
   const size_t times = std::max<size_t>((size_t{1} << 20) / (source.size() + destination.size()), 1);
   const auto each = [&](const auto& f) {
     return seconds([&] {
@@ -147,8 +147,7 @@ const Case kCases[] = {
     {"elements_of_12_bits", "NCHW", "NHWC", {1, 64, 56, 56}, 12},
 };
 
-// To blocks of channels and back, of every size in use: blocks of so many channels, bits of an element, width and
-// height.
+// To blocked channels and back, for all common sizes: block sizes, bits of an element, width and height.
 std::vector<Case> sweep() {
   std::vector<Case> cases;
   for (const int64_t block : {4, 8, 16, 32}) {

@@ -10,10 +10,10 @@
 namespace tenon::x86 {
 
 // Code with parameters (operand, result: arrays of `floats` f32, a multiple of the lanes) that applies `row` (null: a
-// copy) to one vector after another; all its operands are one.
+// copy) to each vector; all its operands are the same register.
 CodeObject row_stream(const codegen::JitterRow* row, Isa isa, const Attributes& attributes, int floats);
 
-// In executable memory.
+// Copies the code to executable memory.
 std::shared_ptr<const JitCode> runnable(CodeObject object);
 
 }  // namespace tenon::x86

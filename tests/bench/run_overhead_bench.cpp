@@ -1,5 +1,4 @@
-// What a run costs beside the work itself: an executable of 100 operators that compute nothing, under 20 us, and what
-// is around one.
+// The overhead of a run: an executable of 100 operators that compute nothing, under 20 us, and what surrounds it.
 #include <benchmark/benchmark.h>
 
 #include <map>
@@ -12,7 +11,7 @@
 namespace tenon::bench {
 namespace {
 
-// Asks for its result, as every kernel does, and leaves it as it is.
+// Requests its result, like every kernel, and leaves it unwritten.
 Result<void> compute_nothing(EvalContext& context) {
   TENON_TRY(y, context.output(0));
   benchmark::DoNotOptimize(y);
@@ -61,7 +60,7 @@ void compiled_model(benchmark::State& state) {
   }
 }
 
-// One operator of 4 elements on the best target, into a place: what all else about a run costs.
+// One operator of 4 elements on the best target, with a given output: the rest of the cost of a run.
 void least_model(benchmark::State& state, const std::string& type) {
   auto graph = std::make_unique<Graph>("least");
   Builder builder(graph->body());
@@ -76,8 +75,8 @@ void least_model(benchmark::State& state, const std::string& type) {
   }
 }
 
-// Runs bound to their values, by what the outputs are, each of 64 floats: one that is made, beside it a constant or the
-// same once more, and a constant alone.
+// Runs bound to their values, with different outputs of 64 floats each: a computed one, additionally a constant or the
+// same value again, and a constant only.
 void bound_outputs(benchmark::State& state, std::vector<std::string> outputs) {
   auto graph = std::make_unique<Graph>("outputs");
   Builder builder(graph->body());

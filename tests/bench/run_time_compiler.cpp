@@ -15,7 +15,7 @@
 namespace tenon::bench {
 namespace {
 
-// Exit status of a program with these arguments; its messages go where ours go.
+// Exit status of a program with these arguments; its messages go to our standard streams.
 Result<int> run_program(const std::vector<std::string>& arguments) {
   std::vector<char*> argv;
   for (const std::string& one : arguments) argv.push_back(const_cast<char*>(one.c_str()));
@@ -52,8 +52,8 @@ Result<CompiledLoops> CompiledLoops::compile(const std::string& text, const std:
   if (status == 127)
     return Error(Code::not_found, str("no C++ compiler '", compiler, "' is at hand; install g++ or name one in CXX"));
   if (status != 0) return Error(Code::invalid_argument, str(compiler, " ended with ", status, " on ", source));
-  // What is linked with -ffast-math takes numbers below the least normal one for 0 as soon as it is loaded, in all code
-  // of the thread: what is measured beside it does not.
+  // A library linked with -ffast-math sets flush-to-zero when it is loaded, for all code of the thread; the other
+  // competitors do not use that.
   std::fenv_t rounding;
   std::fegetenv(&rounding);
   CompiledLoops made;

@@ -1,5 +1,5 @@
-// How parsing, verifying, the standard passes and the way to a bound program grow with the graph: close to linear,
-// 100,000 operators in 2 s.
+// How parsing, verification, the standard passes and the conversion to a bound program scale with the graph: close to
+// linear, 100,000 operators in 2 s.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
@@ -20,7 +20,7 @@
 namespace tenon::bench {
 namespace {
 
-// Since the last reset; nothing where the kernel does not say.
+// Since the last reset; nothing if the kernel does not report it.
 double peak_megabytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -29,7 +29,7 @@ double peak_megabytes() {
   }
   return 0;
 }
-// What earlier measurements left in the heap goes back first.
+// Returns what earlier measurements left in the heap first.
 void reset_peak() {
   malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";
@@ -139,8 +139,8 @@ void graph_to_bound_program(benchmark::State& state) {
   lower_and_bind(state, *generated_network(static_cast<size_t>(state.range(0))));
 }
 
-// Halves that are made anew and joined again: a Split, two operators and a Concat at a time, and each may lie in the
-// memory of its neighbour.
+// Halves that are recomputed and joined: repeated Split, two operators and Concat, each of which may share the memory
+// of its neighbour.
 void slices_and_concats_to_bound_program(benchmark::State& state) {
   Graph graph("halves");
   Builder builder(graph.body());

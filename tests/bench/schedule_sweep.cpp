@@ -27,17 +27,17 @@ namespace tenon::program::bench {
 
 namespace {
 
-// Rounds of all schedules to find the best ones by hand, the first of them looks, and of these and the automatic one to
-// compare them: more where runs are short.
+// Rounds over all schedules to find the best manual ones, the first of which are quick looks, and rounds to compare
+// these with the automatic one: more if runs are short.
 constexpr int kLooks = 2, kRounds = 5, kFinalRounds = 11, kMostFinalRounds = 101;
-// Schedules whose fastest run takes so many times what the fastest of all does run no more: a case takes seconds.
+// Schedules whose fastest run takes this many times the fastest of all are dropped: a case takes seconds.
 constexpr double hopeless_after(int round) { return round < kLooks ? 1.5 : 1.25; }
 constexpr double kFinalSeconds = 0.05;  // of the automatic one, in a moment
-// The best by hand is who is best in all moments, not in the one in which it was found.
+// The best manual schedule is the best over all moments, not in the one in which it was found.
 constexpr size_t kFinalists = 5;
 constexpr int kMoments = 3;
 constexpr uint32_t kOrderSeed = 1;
-// Of cases with fewer elements all lies in the caches of one core, and nothing is fetched ahead by hand.
+// Cases with fewer elements fit the caches of one core, and manual schedules do not prefetch.
 constexpr int64_t kFewestFetched = int64_t{1} << 19;
 const std::string kAutomatic = "automatic", kMeasured = "measured";
 
@@ -93,7 +93,7 @@ std::vector<Schedule> schedules_by_hand(const Case& c) {
   return out;
 }
 
-// What all contenders of a case run on: the same pages, so that none is faster for where its memory happens to lie.
+// Memory for all contenders of a case: the same pages, so that none is faster because of its addresses.
 class Memory {
  public:
   explicit Memory(const Case& c) : source_(c.extents), mins_(c.extents.size(), -c.border) {
@@ -121,7 +121,7 @@ class Memory {
   std::vector<std::byte*> buffers() {
     return {reinterpret_cast<std::byte*>(in_->data()), reinterpret_cast<std::byte*>(out_->data())};
   }
-  // An arena that holds so many bytes; those that were given out before are void when it grows.
+  // An arena with at least this many bytes; earlier ones become invalid when it grows.
   void need(int64_t bytes) {
     if (bytes <= arena_bytes_) return;
     arena_ = must(allocate_aligned(static_cast<size_t>(bytes)));
@@ -138,7 +138,7 @@ class Memory {
   int64_t arena_bytes_ = 0;
 };
 
-// Scheduled, bound, and with the times that its runs took.
+// A schedule, bound, with the times of its runs.
 class Contender {
  public:
   Contender(std::string name, const Pair& pair, double predicted, Memory& memory)
@@ -159,14 +159,14 @@ class Contender {
   double least() const { return *std::ranges::min_element(times_); }
   double seconds() const { return median(times_); }
   double predicted() const { return predicted_; }
-  // Of this one's times and another's in the same rounds: load that comes and goes is in both.
+  // The ratio of this one's times to another's in the same rounds, so that varying load affects both.
   double ratio_to(const Contender& other) const {
     std::vector<double> ratios;
     for (size_t i = 0; i < times_.size(); ++i) ratios.push_back(times_[i] / other.times_[i]);
     return median(std::move(ratios));
   }
   const std::string& name() const { return name_; }
-  // The whole program: two of the same text do the same.
+  // The whole program: equal texts do the same.
   const std::string& text() const { return text_; }
   bool shares_arena() const {
     return bound_.lendable_bytes() > 0 ||
@@ -191,7 +191,7 @@ class Contender {
   std::vector<double> times_;
 };
 
-// In another order each round, for what one leaves to the others that a few runs do not make good for.
+// In a different order in each round, because of what one leaves in the caches for the next.
 void run_in_turn(std::vector<Contender*> contenders, int rounds, std::mt19937& random,
                  int enough = detail::kSettled) {
   for (int i = 0; i < rounds; ++i) {
@@ -200,7 +200,7 @@ void run_in_turn(std::vector<Contender*> contenders, int rounds, std::mt19937& r
   }
 }
 
-// The first `ours`, and of the others those that took least, the fastest first.
+// The first `ours`, and the fastest of the others, in ascending order of time.
 std::vector<Contender*> finalists(std::vector<Contender>& all, size_t ours, std::mt19937& random) {
   std::vector<Contender*> left, first;
   for (Contender& c : all) (first.size() < ours ? first : left).push_back(&c);
@@ -228,12 +228,12 @@ void print_curve(const std::vector<Contender>& all, const std::string& name) {
   std::fflush(stdout);
 }
 
-// How much longer it takes than the best schedule by hand: 1 is as long.
+// Time compared with the best manual schedule: 1 is equal.
 struct Ratios {
   double predicted = 1, measured = 1;
 };
 
-// By the model's predictions, and by the clock where that comes to another program.
+// Chosen by the model's predictions, and by measurement if that gives a different program.
 std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<std::string>& groups) {
   std::vector<Contender> ours;
   Pair automatic = c.make();
@@ -252,10 +252,10 @@ std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<
   return ours;
 }
 
-// The schedules of a case that are compared, in as many moments as one likes.
+// The compared schedules of a case, in any number of moments.
 class Comparison {
  public:
-  // Finds the best ones by hand. `curve`: what each schedule takes, and is predicted to take, is printed.
+  // Finds the best manual ones. `curve`: print the measured and predicted time of each schedule.
   Comparison(const Case& c, bool curve) : name_(c.name), memory_(c) {
     std::vector<Contender> all = our_schedules(c, memory_, groups_);
     same_.resize(all.size());
@@ -279,7 +279,7 @@ class Comparison {
     run_in_turn(std::move(all), rounds_, random_);
   }
 
-  // By all moments together.
+  // Over all moments together.
   Ratios print() const {
     std::printf("  %s\n", name_.c_str());
     std::vector<double> ratios;
@@ -306,8 +306,8 @@ class Comparison {
     }
   }
 
-  // One by hand that is the same program as ours is not run a second time: where no other is faster, ours is the best
-  // by hand; and the other one of ours is by hand, too, if it is the same as one.
+  // A manual schedule with the same program as one of ours is not run a second time: if no other is faster, ours is the
+  // best manual one; and the other one of ours counts as manual, too, if it equals one.
   double print_ratio(size_t which) const {
     const Contender& ours = final_[which];
     const std::string& same = same_[which];
@@ -355,7 +355,7 @@ class Summary {
   size_t within_ = 0, cases_ = 0;
 };
 
-// All cases are compared in each moment, so that moments lie as far apart as a family takes.
+// All cases are compared in each moment, so that moments are as far apart as a family takes.
 void sweep(const std::string& family, const std::vector<Case>& cases, int moments, bool curve) {
   std::printf("%s\n", family.c_str());
   std::vector<std::unique_ptr<Comparison>> comparisons;
@@ -377,7 +377,7 @@ void sweep(const std::string& family, const std::vector<Case>& cases, int moment
   measured.print(family, kMeasured);
 }
 
-// What --curve has printed, of one sweep or of several, one after the other: by family and case, seconds of schedules.
+// The output of --curve, of one or several sweeps in sequence: by family and case, the seconds of schedules.
 using Curve = std::map<std::string, double>;
 using Recorded = std::map<std::pair<std::string, std::string>, Curve>;
 Recorded recorded_in(const std::string& file) {
@@ -399,7 +399,7 @@ Recorded recorded_in(const std::string& file) {
   return out;
 }
 
-// How much longer than the fastest the schedule by hand took that the model has for the cheapest: nothing runs.
+// How much longer than the fastest the manual schedule took that the model considers cheapest; nothing is run.
 double ratio_in(const Curve& seconds, const Case& c) {
   const Memory memory(c);
   Curve::const_iterator chosen = seconds.end(), fastest = seconds.end();

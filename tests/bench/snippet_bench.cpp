@@ -1,14 +1,14 @@
-// Memory-bound graphs on an x86 target, against ONNX Runtime, a hand-written fused loop, the mere movement of the same
-// arrays (the best of several ways), and the same target with snippets switched off: medians of interleaved runs in one
-// process.
+// Memory-bound graphs on an x86 target, compared with ONNX Runtime, a hand-written fused loop, only moving the same
+// arrays (the best of several ways), and the same target without snippets: medians of interleaved runs in one process.
 //
 //   ORT_SO=.../libonnxruntime.so.1 snippet_bench [--target x86-avx512] [--threads 1] [--rounds 31] [--filter RE]
 //   [--short] [--json]
 //
 // --short: short rows and few elements, instead of the others.
 //
-// Tenon's runs are bound to their inputs and outputs, as the hand loop is; "into" in JSON: CompiledModel::run_into.
-// Outputs are held against the hand loop's (largest difference over the largest value).
+// Tenon's runs are bound to their inputs and outputs, like the hand-written loop; "into" in JSON:
+// CompiledModel::run_into. Outputs are compared with those of the hand-written loop (largest difference over the
+// largest value).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

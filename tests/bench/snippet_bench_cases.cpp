@@ -112,7 +112,7 @@ Case sum_of_rows_case(int64_t rows, int64_t n) {
 std::vector<Case> snippet_cases() {
   std::vector<Case> all;
   const std::string half = "%h = Constant {value = dense<f32[]: 0.5>}\n%one = Constant {value = dense<f32[]: 1.0>}\n";
-  // The largest are tensors of 420 MB: four times the largest last-level cache that was measured on.
+  // The largest are tensors of 420 MB: four times the largest last-level cache of the measured machines.
   for (const int64_t n : {1000LL, 16384LL, 401408LL, 4194304LL, 16777216LL, 110100480LL}) {
     all.push_back(flat("chain of 12", n, kUnary, R"(%c0 = Constant {value = dense<f32[]: 1.1>}
 %c1 = Constant {value = dense<f32[]: 0.2>}
@@ -164,7 +164,7 @@ std::vector<Case> snippet_cases() {
 })"),
          scale_shift_relu, move_one_to_one(), {r, n});
   }
-  // As exporters of quantised models spell it: one function of a byte.
+  // As exporters of quantised models write it: one function of a byte.
   for (const int64_t n : {16384LL, 1048576LL, 16777216LL, 440401920LL}) {
     const std::string type = str("u8[", n, "]");
     all.push_back({str("u8 swish ", n), str("graph @g(%x: ", type, R"() -> %y {

@@ -1,4 +1,4 @@
-// What snippet_bench measures.
+// The cases of snippet_bench.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace tenon::bench {
 
-// A graph in its text form, and loops by hand over the same arrays.
+// A graph in its text form, and hand-written loops over the same arrays.
 struct Case {
   std::string name, graph;
   HandLoop hand;
@@ -18,13 +18,13 @@ struct Case {
   int64_t grain = 1;                // least units that a thread takes
 };
 
-// Elementwise graphs by size, then rows, then columns; the larger ones of each lie in no cache.
+// Elementwise graphs by size, then rows, then columns; the larger ones of each exceed all caches.
 std::vector<Case> snippet_cases();
 
-// Rows of 7 to 384 floats, in L2 and beyond all, and few elements of an odd number.
+// Rows of 7 to 384 floats, in L2 and beyond all caches, and odd numbers of few elements.
 std::vector<Case> short_cases();
 
-// What both have.
+// In both lists.
 Case layer_norm_case(int64_t rows, int64_t n);
 Case skip_layer_norm_case(int64_t rows, int64_t n);
 Case softmax_case(int64_t rows, int64_t n);

@@ -1,4 +1,4 @@
-// Short rows, as those of attention in windows, and few elements.
+// Short rows, as in windowed attention, and few elements.
 #include "bench/snippet_bench_cases.hpp"
 
 #include <tenon/support/str.hpp>

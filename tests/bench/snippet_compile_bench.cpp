@@ -1,4 +1,4 @@
-// What making a kernel takes, without any cache: processor time of one thread, medians.
+// The cost of compiling a kernel, without any cache: processor time of one thread, medians.
 //
 //   snippet_compile_bench [ROUNDS [FILTER]]     FILTER: what a case's name or target contains
 //
@@ -37,7 +37,7 @@ std::unique_ptr<Graph> parsed(std::string_view text) {
   return *std::move(graph);
 }
 
-// Ten operators of a network on `x`, of values named after `block`.
+// Ten operators of a network on `x`, with values named after `block`.
 std::string block_text(const std::string& x, int block, std::string& out) {
   const auto name = [&](int i) { return str("%v", block, "_", i); };
   out = name(9);
@@ -58,7 +58,7 @@ std::unique_ptr<Graph> network(int blocks, bool products, std::string_view rows)
   return parsed(str(text, "%y = Neg ", last, "\n}"));
 }
 
-// The same of bytes and booleans, five operators a block.
+// The same for bytes and booleans, with five operators per block.
 std::unique_ptr<Graph> byte_network(int blocks) {
   std::string text = "graph @g(%x: u8[N], %a: u8[N], %b: u8[N]) -> %y {\n", last = "%x";
   for (int block = 0; block < blocks; ++block) {
@@ -96,7 +96,7 @@ constexpr std::string_view kNormalised =
   %y = Add %v17, %v18
 })";
 
-// Scores with a mask, and what is made of their softmax.
+// Scores with a mask, their softmax, and operators after it.
 constexpr std::string_view kSoftmax = R"(graph @g(%x: f32[B,H,N,M], %m: f32[B,1,1,M], %w: f32[H,1,1]) -> %y {
   %v0 = Mul %x, %w
   %v1 = Add %v0, %m
@@ -120,7 +120,7 @@ constexpr std::string_view kSoftmax = R"(graph @g(%x: f32[B,H,N,M], %m: f32[B,1,
   %y = Abs %v18
 })";
 
-// Bytes and halves to floats and back, with two outputs, columns and rows that are broadcast.
+// Bytes and halves to floats and back, with two outputs, and with broadcast columns and rows.
 constexpr std::string_view kCasts =
     R"(graph @g(%x: u8[N,64,M], %h: f16[N,64,M], %c: f32[64,1], %r: f32[M]) -> (%y, %z) {
   %v0 = Cast %x {to = type<f32[*]>}
@@ -159,7 +159,7 @@ struct Made {
   size_t snippets = 0, forms = 0;
 };
 
-// Every kernel of the graph, ready to run.
+// Compiles every kernel of the graph.
 Made compile_all(const Graph& graph, const Compiler& compiler, Compiler::Forms forms) {
   Made made;
   for (const Op& op : graph.body()) {

@@ -1,5 +1,5 @@
-// Chains of operators in strips against whole operators, on the kernels of the reference and one thread: medians of
-// runs in turn, beside what the model predicts. Results are compared bit by bit.
+// Chains of operators in strips compared with whole operators, with the kernels of the reference and one thread:
+// medians of alternating runs, and the model's predictions. Results are compared bit by bit.
 //
 //   strips_bench [runs] [--always | --memory]
 //   TENON_THREADS=2 strips_bench runs model.onnx ...      models instead, on so many threads
@@ -40,7 +40,7 @@ struct Case {
   const char* text;
 };
 
-// Of images, 16 channels of 1024 x 512 floats: 32 MiB a value.
+// Images with 16 channels of 1024 x 512 floats: 32 MiB per value.
 constexpr Case kCases[] = {{"attention of 12 heads, 1024 x 64", R"(
 graph @attention(%q: f32[12,1024,64], %k: f32[12,64,1024], %v: f32[12,1024,64], %scale: f32[]) -> %y {
   %s = MatMul %q, %k
@@ -183,7 +183,7 @@ bool same_bits(const std::vector<Datum>& a, const std::vector<Datum>& b) {
   });
 }
 
-// A model of static shapes, as the reference target runs it: whole, and with what reference_strips() takes.
+// A model with static shapes, as the reference target runs it: whole, and with the strips of reference_strips().
 void measure_model(const char* path, int runs, StripMode mode) {
   const std::unique_ptr<Graph> graph = must(import_model(path));
   must(must(standard_passes()).run(*graph));

@@ -17,7 +17,7 @@ std::string named(std::initializer_list<std::string> parts) {
 std::string stages_of(int stages) { return std::to_string(stages) + " stages"; }
 std::string size_of(int64_t width, int64_t rows) { return std::to_string(width) + " x " + std::to_string(rows); }
 
-// At most so many elements, so that a sweep takes minutes.
+// The most elements of a case, so that a sweep takes minutes.
 constexpr int64_t kMostElements = int64_t{1} << 22;
 int64_t rows_for(int64_t width) { return std::min<int64_t>(2048, kMostElements / width); }
 
@@ -64,7 +64,8 @@ std::vector<Case> boxes() {
   return out;
 }
 
-// Down by two `levels` times, each time after a blur, and up again, each time combined with what has been there.
+// Downsampling by two `levels` times, each time after a blur, and upsampling, each time combined with the earlier
+// value.
 Pair pyramid(int levels) {
   Pipeline p("pyramid");
   std::vector<StageRef> stages;
@@ -105,7 +106,7 @@ std::vector<Case> pyramids() {
   return out;
 }
 
-// Each value is blurred, and what the blur has taken away is put back: every value has two readers, one of them later.
+// Each value is blurred, and what the blur has removed is added back: every value has two readers, one of them later.
 Pair sharpened(int times) {
   Pipeline p("sharpened");
   std::vector<StageRef> stages;

@@ -1,4 +1,4 @@
-// Pipelines that schedules are compared on.
+// Pipelines for comparing schedules.
 #pragma once
 #include <functional>
 #include <string>

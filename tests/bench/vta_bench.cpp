@@ -1,5 +1,5 @@
-// Convolutions of ResNet-18 on the simulator of vta-default, or of the target file that is given: cycles against what
-// the units need at least, with and without double buffers, and bytes of DRAM against what must be moved.
+// Convolutions of ResNet-18 on the simulator of vta-default, or of the given target file: cycles compared with the
+// minimum for the units, with and without double buffering, and bytes of DRAM compared with the minimum.
 //
 //   vta_bench [TARGET.yaml]
 //
@@ -37,7 +37,7 @@ constexpr Shape kLayers[] = {
     {"layer4 3x3 512", 512, 512, 7, 3, 1, false},         {"layer4 3x3 512 +res", 512, 512, 7, 3, 1, true},
 };
 
-// Any data will do: cycles do not depend on it.
+// Any data is sufficient: cycles do not depend on it.
 Result<std::unique_ptr<Graph>> graph_of(const Shape& s) {
   auto graph = std::make_unique<Graph>(s.name);
   Builder builder(graph->body());

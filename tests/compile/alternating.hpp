@@ -1,4 +1,4 @@
-// A model of two targets of the host in turn, whose kernels take no memory.
+// A model that alternates between two host targets, whose kernels allocate no memory.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -15,10 +15,10 @@
 
 namespace tenon::testing {
 
-// What the kernels refuse to begin with.
+// A first element that the kernels refuse.
 inline constexpr float kRefused = 12345;
 
-// Evaluators of the reference take memory of their own: these kernels take none.
+// Evaluators of the reference allocate memory; these kernels do not.
 template <float (*kFunction)(float)>
 Result<void> map_all(program::CallContext& call) {
   int64_t count = 1;
@@ -42,7 +42,7 @@ class OwnKernels final : public irgen::KernelSource {
   }
 };
 
-// A target of the host whose executables run at once.
+// A host target whose executables run synchronously.
 class HostBackend final : public FakeBackend {
  public:
   using FakeBackend::FakeBackend;
@@ -52,7 +52,7 @@ class HostBackend final : public FakeBackend {
   }
 };
 
-// On two targets of the host, Neg on the first and Abs on the second.
+// Compiled for two host targets, with Neg on the first and Abs on the second.
 inline std::unique_ptr<CompiledModel> on_two_targets(const std::string& text) {
   auto graph = parse_graph(text);
   EXPECT_TRUE(graph.ok()) << graph.error().to_string();
@@ -62,7 +62,7 @@ inline std::unique_ptr<CompiledModel> on_two_targets(const std::string& text) {
   return *std::move(model);
 }
 
-// Segments of two targets in turn: y = |-|-x||, and the value in the middle.
+// Alternating segments of two targets: y = |-|-x||, and the value in the middle.
 inline std::unique_ptr<CompiledModel> alternating(const std::string& extent, const std::string& outputs = "%y, %b") {
   auto model = on_two_targets("graph @turns(%x: f32[" + extent + ",64]) -> (" + outputs + R"() {
     %a = Neg %x

@@ -94,7 +94,7 @@ TEST(BoundModel, OutputsThatAreInputsOrOthersAreCopiedEachTime) {
   }
 }
 
-// As those that are made where they lie: from the second run on nothing is taken, and each stays in its place.
+// Like outputs that are computed in place: from the second run on nothing is allocated, and each keeps its address.
 TEST(BoundModel, CopiesOfOutputsTakeNothing) {
   for (const char* extent : {"8", "N"}) {
     const auto model = alternating(extent, "%y, %x, %y, %b");
@@ -116,10 +116,10 @@ TEST(BoundModel, CopiesOfOutputsTakeNothing) {
   }
 }
 
-// Where nothing is left to make, too: constants and inputs are all that there is.
+// Also if nothing is computed: there are only constants and inputs.
 TEST(BoundModel, OutputsWithoutSegmentsAreCopiedEachTime) {
   TargetRegistry registry;
-  for (const char* strings : {"", ", %d"}) {  // which are no bytes to move
+  for (const char* strings : {"", ", %d"}) {  // strings cannot be copied as bytes
     auto graph = *parse_graph(str("graph @g(%x: f32[8,64]) -> (%c, %x", strings, R"() {
       %c = Constant {value = splat<f32[8,64]: 5.0>}
       %d = Constant {value = dense<str[2]: "a", "b">}

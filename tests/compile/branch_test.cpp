@@ -1,5 +1,4 @@
-// Models whose untaken branches contradict the shapes around them, as exporters write them: read from ONNX, compiled,
-// run.
+// Models whose untaken branches contradict the shapes around them, as exporters write them: imported, compiled, run.
 #include <tenon/compile/compile.hpp>
 
 #include <gmock/gmock.h>
@@ -21,7 +20,7 @@ Message int64s(std::string_view name, const std::vector<int64_t>& values, bool s
   return tensor(name, kInt64Element, dims, values);
 }
 
-// A branch without inputs that gives `made` of one node, declared as `type` when that is given.
+// A branch without inputs whose output `made` is computed by one node, declared with `type` if given.
 Message branch(const Message& node, std::string_view made, const Message* type = nullptr) {
   return wire::graph({.nodes = {node}, .inputs = {}, .outputs = {type ? info(made, *type) : info(made)}}, "branch");
 }
@@ -62,7 +61,7 @@ Result<std::unique_ptr<CompiledModel>> compiled(const Message& file, bool optimi
   return compile(std::move(graph), registry, {.targets = {"reference"}, .optimize = optimize});
 }
 
-// The shape of y, whose elements must be the negated ones of x in order; or the error.
+// The shape of y, after checking that its elements are the negated ones of x in order; or the error.
 std::string negated(const Message& file, const std::vector<Datum>& inputs, bool optimize = true) {
   const auto model = compiled(file, optimize);
   if (!model.ok()) return model.error().to_string();
@@ -109,7 +108,7 @@ TEST(Branch, OfASymbolicShapeIsChosenByTheRun) {
 }
 
 TEST(Branch, ChainsGoInOneWalk) {
-  // Each condition is known only when the branch before it stands in place.
+  // Each condition is known only after the previous branch has been inlined.
   auto nodes = Squeezed{"x", "a", "one"}.nodes();
   for (const auto& [from, to] : {std::pair("a", "b"), {"b", "c"}, {"c", "d"}}) {
     const auto more = Squeezed{from, to, "last"}.nodes();
@@ -136,7 +135,7 @@ Message chosen_network(const Message& yes, const Message& no = identity_branch()
                  {2, 3, 5}, {info("c", kBoolElement, {})});
 }
 
-// Right where the condition is false; where it is true, an error of the run that says so.
+// Correct if the condition is false; an error of the run if it is true.
 void expect_wrong_if_taken(const Message& file, const ::testing::Matcher<std::string>& says) {
   EXPECT_EQ(negated(file, {ramp({2, 3, 5}), Tensor::scalar(false)}), "f32[2,3,5]");
   EXPECT_THAT(negated(file, {ramp({2, 3, 5}), Tensor::scalar(true)}), says);
@@ -162,7 +161,7 @@ TEST(Branch, ThatEveryRunTakesAndIsWrongIsAnErrorOfCompilation) {
 }
 
 TEST(Branch, OperatorsOnWhatContradictsHaveTypesToo) {
-  // Behind the Squeeze everything has the element type that it must have, and an open shape.
+  // After the Squeeze, everything has the required element type and an open shape.
   const Message yes = wire::graph(
       {.nodes = {node("Squeeze", {"x", "one"}, {"s"}),
                  node("Transpose", {"s"}, {"t"}, {ints_attribute("perm", {1, 0})}),
@@ -174,7 +173,7 @@ TEST(Branch, OperatorsOnWhatContradictsHaveTypesToo) {
 }
 
 TEST(Branch, PassesLeaveWhatContradicts) {
-  // Permutations that do not fit what they permute, a Pad of an axis that is not there, and a Reshape behind a wrong
+  // Permutations that do not fit their operand, a Pad of an axis that does not exist, and a Reshape after an invalid
   // Squeeze.
   const std::pair<const char*, std::vector<Message>> kBranches[] = {
       {"Transpose",

@@ -80,7 +80,7 @@ TEST(Compile, RunsWriteOutputsWhereTheCallerWantsThem) {
   EXPECT_THAT(refused.error().to_string(), HasSubstr("model 'net' has 2 outputs, places for 1 are given"));
 }
 
-// Segments check what they read. What goes to an output as it is, or nowhere, is held against its type as well.
+// Segments check what they read. Inputs that are passed to an output, or not read at all, are checked as well.
 TEST(Compile, InputsThatNoSegmentReadsAreChecked) {
   TargetRegistry registry;
   const auto model = compile(net("graph @g(%x: f32[8], %unused: f32[N,2], %a: f32[N]) -> (%x, %y) {\n  %y = Neg %a\n}"),
@@ -104,7 +104,7 @@ TEST(Compile, InputsThatNoSegmentReadsAreChecked) {
 }
 
 TEST(Compile, PutsLayoutsOnValuesByName) {
-  // assign-layouts weighs layouts of shapes that it knows.
+  // assign-layouts considers only layouts of known shapes.
   std::string fixed(kText);
   fixed.replace(fixed.find("[N,4]"), 5, "[2,4]");
   TargetRegistry registry;
@@ -239,7 +239,7 @@ std::string file_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// What the system says, and what helps against that; nothing is left behind, and what was there stays.
+// The error contains the system's message and a remedy; nothing is left behind, and existing files are unchanged.
 TEST(Artefact, ErrorsSayWhyItCannotBeWritten) {
   const Folder folder;
   TargetRegistry registry;
@@ -256,7 +256,7 @@ TEST(Artefact, ErrorsSayWhyItCannotBeWritten) {
   std::ofstream(file) << "mine";
   says(file + "/net.tenon", "Not a directory; '" + file + "' is no folder; name one");
   says(folder.file(std::string(300, 'n')), "File name too long; see to the folder '");
-  // As a disk that is full.
+  // Simulates a full disk.
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   const rlimit little{100, before.rlim_max};
@@ -269,7 +269,7 @@ TEST(Artefact, ErrorsSayWhyItCannotBeWritten) {
   EXPECT_EQ(std::distance(fs::directory_iterator(fs::path(file).parent_path()), {}), 1);
 }
 
-// As who means harm would write it.
+// With a valid hash, as an attacker would write it.
 void write_with_hash(const std::string& path, std::string bytes) {
   constexpr size_t kHashAt = 24, kHeaderBytes = 32;
   if (bytes.size() >= kHeaderBytes) {
@@ -279,7 +279,7 @@ void write_with_hash(const std::string& path, std::string bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
 
-// What is wrong is named by its way through the manifest.
+// Errors give the path of the faulty value in the manifest.
 TEST(Artefact, ErrorsNameThePlaceInTheManifest) {
   const Folder folder;
   TargetRegistry registry;
@@ -315,7 +315,7 @@ TEST(Artefact, ErrorsNameThePlaceInTheManifest) {
   EXPECT_THAT(with("\"name\":\"x\"", "\"name\":" + deep), says("'inputs[0].name' is [...], no text"));
 }
 
-// A target that is known where the model was compiled, and by a path alone.
+// A target that is known where the model was compiled, given only by a path.
 TEST(Artefact, TargetsNeedNotBeInstalledWhereItRuns) {
   const Folder folder;
   TargetRegistry registry;
@@ -337,7 +337,7 @@ TEST(Artefact, TargetsNeedNotBeInstalledWhereItRuns) {
   EXPECT_EQ((*loaded)->parts().targets[0], (*model)->parts().targets[0]);
   EXPECT_TRUE((*(*loaded)->run(inputs))[0].tensor().identical((*(*model)->run(inputs))[0].tensor()));
 
-  // Described anew, by who knows better; of a target that it has nothing for there is nothing to know.
+  // With a newer description of the target; a description of another target has no effect.
   const auto again = load_target(describe("mine", "operators: {Relu: none}\n"));
   const auto other = load_target(describe("other", ""));
   ASSERT_TRUE(again.ok() && other.ok());
@@ -363,7 +363,7 @@ TEST(Artefact, WhichLibraryIsLoadedIsNotForAnArtefactToSay) {
   EXPECT_TRUE(CompiledModel::load(path, registry, {&*given, 1}).ok());
 }
 
-// Artefacts of before have no descriptions.
+// Older artefacts contain no descriptions.
 TEST(Artefact, ATargetThatNobodyDescribesSaysHowToGiveIt) {
   const Folder folder;
   TargetRegistry registry;
@@ -381,7 +381,7 @@ TEST(Artefact, ATargetThatNobodyDescribesSaysHowToGiveIt) {
   EXPECT_TRUE(CompiledModel::load(path, registry, {&*given, 1}).ok());
 }
 
-// With a hash that fits. What is taken may be run, on inputs of the types that it states.
+// With a valid hash. Whatever is accepted may be run, on inputs of the stated types.
 TEST(Artefact, SpoiltOnesAreReadOrRefused) {
   const Folder folder;
   const std::string file = folder.file("net.tenon");
@@ -412,7 +412,7 @@ TEST(Artefact, SpoiltOnesAreReadOrRefused) {
   });
 }
 
-// Bytes of a file are no strings, whose memory would be where the bytes say.
+// Bytes of a file must not be taken for strings, whose pointers would come from the file.
 TEST(Artefact, ConstantsAreNoStrings) {
   const Folder folder;
   TargetRegistry registry;
@@ -431,7 +431,7 @@ TEST(Artefact, ConstantsAreNoStrings) {
               HasSubstr("no numbers of a static shape"));
 }
 
-// Saving puts a file in the place of another one: of a device it would be the end.
+// Saving replaces a file by renaming, which must not be done to a device.
 TEST(Artefact, ReplacesNothingButFiles) {
   const Folder folder;
   TargetRegistry registry;

@@ -1,4 +1,4 @@
-// Layouts from a target's file to the result of a run.
+// Layouts from a target file to the results of a run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ std::unique_ptr<CompiledModel> compiled(std::unique_ptr<Graph> graph, const std:
   return model.ok() ? *std::move(model) : nullptr;
 }
 
-// The largest difference of the two models' outputs, while padding is NaN.
+// The largest difference between the two models' outputs, with NaN in padding.
 double compare(const CompiledModel& plain, const CompiledModel& laid, std::span<const Datum> inputs) {
   const auto wanted = plain.run(inputs), got = laid.run(inputs);
   EXPECT_TRUE(wanted.ok()) << wanted.error().to_string();
@@ -69,20 +69,20 @@ TEST_F(Layouts, ResNetHasReordersAtItsEdgesOnly) {
   EXPECT_EQ(compare(*plain, *nchw, *inputs), 0);
 
   const auto nhwc = compiled(tiny("resnet18"), fixture("nhwc"));
-  // The image at the front; at the end there is one pixel, where NHWC is NCHW.
+  // One reorder of the image at the beginning; at the end there is one pixel, for which NHWC equals NCHW.
   EXPECT_EQ(nhwc->layouts().count(Kind::reorder), 1u) << nhwc->layouts().to_string();
   EXPECT_EQ(nhwc->layouts().count(Kind::scrub), 0u);
   EXPECT_GT(nhwc->layouts().count(Kind::constant), 10u);
   EXPECT_TRUE(nhwc->layouts().proven);
   EXPECT_GT(nhwc->layouts().kernel_cost, 0);
   EXPECT_EQ(nhwc->layouts().steps[0].tensor, nhwc->inputs()[0].name);
-  // The reference computes a kernel that reads no padding on the elements, in the order of the plain graph.
+  // The reference computes a kernel that reads no padding on the elements, in the same order as for the plain graph.
   EXPECT_EQ(compare(*plain, *nhwc, *inputs), 0);
 
   const auto blocked = compiled(tiny("resnet18"), fixture("nchw16c"));
   EXPECT_LE(blocked->layouts().count(Kind::reorder), 2u) << blocked->layouts().to_string();
   EXPECT_EQ(blocked->layouts().count(Kind::scrub), 0u);
-  // Sums run over padded channels, too, so their terms are grouped otherwise.
+  // Sums include padded channels, so their terms are grouped differently.
   EXPECT_LE(compare(*plain, *blocked, *inputs), 1e-5);
 }
 
@@ -139,7 +139,7 @@ TEST_F(Layouts, ArtefactsCarryThemAndAreRefusedWhereTheyDiffer) {
   EXPECT_EQ((*loaded)->layouts().to_string(), model->layouts().to_string());
   EXPECT_EQ(compare(*model, **loaded, *inputs), 0);
 
-  // As from a Tenon whose NHWC is another one: the text is the same, its map is not. The file's hash fits.
+  // As from a Tenon version with a different NHWC: the text is the same, its map is not. The file's hash is valid.
   std::string other = contents(path);
   const size_t at = other.find(" map 0x");
   ASSERT_NE(at, std::string::npos);
@@ -157,7 +157,7 @@ TEST_F(Layouts, ArtefactsCarryThemAndAreRefusedWhereTheyDiffer) {
   EXPECT_THAT(refused.error().to_string(), HasSubstr(path));
 }
 
-// Layouts that are in the graph already, and on what becomes another value by optimising.
+// Layouts that are already in the graph, on values that optimisation replaces.
 TEST_F(Layouts, FoldedValuesKeepTheirPins) {
   auto graph = parse_graph(R"(graph @g(%x: f32[2,6]) -> (%y) {
     %a = Constant {value = splat<f32[2,6]: 2>}

@@ -106,7 +106,7 @@ TEST(Partition, ConstantsGoWhereTheyAreUsedAndMayBeOutputs) {
   EXPECT_TRUE(compare((*outputs)[2], row({10, 20})).equal);
 }
 
-// Weights that are converted in every run: one of them alive at a time, in the part before the one that reads it.
+// Weights that are converted in every run: one at a time is live, in the part before the one that reads it.
 TEST(Partition, WhatIsMadeOfConstantsGoesBeforeItsUser) {
   const auto graph = parsed(R"(graph @g(%x: f32[2]) -> (%z, %m) {
     %k = Constant {value = dense<f32[2]: 1.0, 2.0>}
@@ -133,7 +133,7 @@ TEST(Partition, WhatIsMadeOfConstantsGoesBeforeItsUser) {
       made, ElementsAre(ElementsAre("w0", "m", "a"), ElementsAre("y"), ElementsAre("w1", "v1", "b"), ElementsAre("z")));
 }
 
-// What is several outputs is as many of the part, where its target stores it again; else runs copy it.
+// A value that is several outputs is as many outputs of the part if its target stores it again; else runs copy it.
 TEST(Partition, TargetsStoreOutputsAgain) {
   struct Repeating : FakeBackend {
     using FakeBackend::FakeBackend;
@@ -190,7 +190,7 @@ TEST(Partition, ValuesAreCopiedOnlyWhereTheyCrossDevices) {
   const auto outputs = (*model)->run(inputs);
   ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
   EXPECT_TRUE(compare((*outputs)[0], row({1, 2})).equal);
-  // To the device: x, c, and what the two parts store themselves; back: b, e, and what they fetch themselves.
+  // To the device: x, c, and the values that the two parts store; back: b, e, and the values that they fetch.
   EXPECT_EQ(far->copies_in, 4);
   EXPECT_EQ(far->copies_out, 4);
 }
@@ -219,7 +219,7 @@ TEST(Partition, AFailingPartNamesItsTargetAndTheModelRunsAgain) {
   EXPECT_TRUE((*model)->run(good).ok());
 }
 
-// Random graphs of inputs and constants, each operator on one of three targets by chance: the same results as on one.
+// Random graphs of inputs and constants with each operator on one of three targets: the same results as on one target.
 TEST(Partition, RandomPlacementsGiveWhatOneTargetGives) {
   for (uint64_t seed = 0; seed < 150; ++seed) {
     SCOPED_TRACE(seed);

@@ -1,4 +1,4 @@
-// The walk through all passes of a compilation, as far as one likes; cutting graphs.
+// Running all passes of a compilation up to a given one; cutting graphs.
 #include <tenon/compile/pass_walk.hpp>
 
 #include <tenon/compile/partition.hpp>

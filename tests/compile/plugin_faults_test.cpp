@@ -1,4 +1,4 @@
-// What a model says when a plugin's code does not keep its promises while it runs.
+// The errors of a model when a plugin's code breaks its contract at run time.
 #include <tenon/compile/compile.hpp>
 
 #include "plugin/plugin_test.hpp"
@@ -14,7 +14,7 @@ class PluginFaultsTest : public testing::PluginTest {
   void expect_faults_named() {
     install("throwing");
     TargetRegistry registry;
-    // What is made wrongly is read by a second segment, and is an output.
+    // The faulty value is read by a second segment, and is an output.
     const auto model = compile(graph("graph @g(%x: f32[2,1]) -> (%a, %y) { %a = Neg %x %y = Exp %a }"), registry,
                                {.targets = {"throwing"}, .optimize = false});
     ASSERT_TRUE(model.ok()) << model.error().to_string();
@@ -41,7 +41,7 @@ TEST_F(PluginFaultsTest, OutputsOfRunsAtOnceThatAreNotAsDeclaredEndTheRun) {
   expect_faults_named();
 }
 
-// Before the plugin is asked, which would throw.
+// Before the plugin is called, which would throw.
 TEST_F(PluginFaultsTest, InputsOfRunsAtOnceAreLookedAt) {
   install("throwing");
   const testing::Environment at_once("FIXTURE_AT_ONCE", "1"), asked("FIXTURE_THROW", "run");

@@ -1,4 +1,4 @@
-// What runs of a compiled model take from the heap, and where values between its segments lie.
+// Heap allocations of runs of a compiled model, and the addresses of values between its segments.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -13,7 +13,7 @@ using testing::alternating;
 using testing::expect_absolute;
 using testing::filled;
 
-// Inputs, and places for both outputs.
+// Inputs, and memory for both outputs.
 struct Caller {
   explicit Caller(int64_t rows, float first = -100)
       : inputs{Datum(filled(rows, first))}, outputs{Datum(filled(rows, 0)), Datum(filled(rows, 0))} {}
@@ -64,7 +64,7 @@ TEST(ModelMemory, ValuesBetweenSegmentsShareAnArena) {
   EXPECT_EQ(open->arena_bytes(), 2 * kValue);
 }
 
-// y = |||---x|||: two values at a time within each segment, beside the one between them.
+// y = |||---x|||: two live values at a time within each segment, beside the one between them.
 TEST(ModelMemory, SegmentsShareAnArenaForWhatIsWithinThem) {
   constexpr size_t kValue = 8 * 64 * 4;
   for (const char* extent : {"8", "N"}) {

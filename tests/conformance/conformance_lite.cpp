@@ -1,6 +1,6 @@
 // tenon-conformance-lite [DIR] [--filter RE] [-v]: runs the ONNX backend cases with the reference evaluators; prints
-// each that does not pass with its reason (-v: those that pass, too), then a summary by operator. Exit 1 when a case
-// failed.
+// each case that does not pass with its reason (-v: also those that pass), then a summary by operator. Exit code 1 if a
+// case failed.
 #include <cstdio>
 #include <map>
 #include <regex>

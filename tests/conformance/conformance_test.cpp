@@ -25,9 +25,9 @@ std::string test_name(const testing::TestParamInfo<Case>& info) {
   return name;
 }
 
-// Operators that the reference does not have yet. Cases of others must run.
+// Operators that the reference does not support yet. Cases of all others must run.
 constexpr std::string_view kLeftForLater[] = {
-    "ImageDecoder",  // wants decoders of JPEG, PNG, WebP and other formats
+    "ImageDecoder",  // needs decoders for JPEG, PNG, WebP and other formats
 };
 
 bool may_be_unsupported(const Case& one) {
@@ -58,7 +58,7 @@ TEST(ConformanceCases, MissingFolderIsAnError) {
   EXPECT_EQ(cases.error().code(), Code::not_found);
 }
 
-// What would let everything pass: a comparison that sees nothing.
+// A comparison that detects nothing would let everything pass.
 TEST(CompareOutputs, SeesDifferences) {
   const auto vector = [](const std::vector<float>& values) { return Datum(Tensor::of<float>({2}, values)); };
   const std::vector<Datum> one = {vector({1, 2})}, near = {vector({1.0005f, 2})}, far = {vector({1.01f, 2})};

@@ -18,7 +18,7 @@ namespace {
 
 using tenon::Layout;
 
-// SplitMix64, of which each element takes the highest bit.
+// SplitMix64; each element takes the highest bit.
 class Bits {
  public:
   explicit Bits(uint64_t seed) : state_(seed) {}
@@ -45,7 +45,7 @@ Layout layout(const std::string& text, const std::string& dims, const tenon::Dim
   return Layout::parse(text, dims, shape, bits).value();
 }
 
-// In another layout; bits without an element start as `before`, and stay so when the fill is undefined.
+// Converted to another layout; bits without an element start as `before`, and keep that if the fill is undefined.
 std::vector<std::byte> reordered(const BitTensor& from, const Layout& to, std::byte before = std::byte{0}) {
   std::vector<std::byte> out(static_cast<size_t>(to.bytes()), before);
   const auto plan = tenon::plan_reorder(from.layout(), to).value();
@@ -152,7 +152,7 @@ TEST_P(BinaryConvolutionCase, PackedImages) {
   }
 }
 
-// The algorithm as it is written, on any layout of A, F and B.
+// The algorithm as written, on any layout of A, F and B.
 TEST_P(BinaryConvolutionCase, OneAlgorithmForAllLayouts) {
   for (const std::string text :
        {"NCHW", "NHWC", "NHWC<6c:8>", "NHWC<32c:32>;lane=msb", "[2h]NCHW{3c}", "NCHW;off(W)=3"}) {
@@ -181,7 +181,7 @@ TEST_P(BinaryConvolutionCase, BothPackedImplementations) {
   expect_result(nchw, nhwc);
 }
 
-// The words of channels as integers of a graph, on each target that is here; what is no channel is ones.
+// The words of channels as integers of a graph, on each available target; bits without a channel are ones.
 TEST_P(BinaryConvolutionCase, GenericOperatorsOnEveryTarget) {
   const auto a_words = channel_words(a(), "NCHW", std::byte{0xff}), f_words = channel_words(f(), "OIHW");
   ASSERT_TRUE(a_words.ok() && f_words.ok());
@@ -205,7 +205,7 @@ TEST_P(BinaryConvolutionCase, GenericOperatorsOnEveryTarget) {
   EXPECT_GE(targets, 1);
 }
 
-// Padding may hold anything: the mask keeps it out of the sums. Without a mask all results would be wrong.
+// Padding may have any value: the mask excludes it from the sums. Without a mask, all results would be wrong.
 TEST_P(BinaryConvolutionCase, DirtyPadLanes) {
   const YAML::Node dirty = GetParam()["dirty_pad_lanes"];
   const std::string text = packed_a_layout_.to_string();

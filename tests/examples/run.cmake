@@ -1,9 +1,9 @@
-# The steps of the test examples_standalone; the first that fails ends it.
+# The steps of the test examples_standalone. The first step that fails ends it.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE ${WORK_DIR})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${TENON_BINARY_DIR} --prefix ${WORK_DIR}/prefix OUTPUT_QUIET
                 COMMAND_ERROR_IS_FATAL ANY)
-# The flags must be those of the libraries only where a sanitizer asks for it.
+# The flags must equal those of the libraries only where a sanitizer requires it.
 set(flags "")
 if(SANITIZE)
   set(flags -fsanitize=${SANITIZE})

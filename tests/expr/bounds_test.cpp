@@ -109,7 +109,7 @@ TEST(Alignment, KnownCases) {
   EXPECT_EQ(alignment_of(-12, align), 12);
 }
 
-// Random expressions in random boxes; every claim is tried at points of the box.
+// Random expressions in random boxes; every claim is checked at points of the box.
 TEST(Bounds, ClaimsHoldAtSampledPoints) {
   int proved = 0, bounded = 0, monotonic = 0, aligned = 0;
   for (uint64_t seed = 0; seed < 4000; ++seed) {

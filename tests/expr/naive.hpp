@@ -21,7 +21,8 @@ namespace tenon::test {
 __extension__ typedef __int128 Wide;
 using Point = std::map<std::string, int64_t, std::less<>>;
 
-// Knows bare symbols and well-formed text only. nullopt: division by zero, or a number beyond 126 bits on the way.
+// Supports only unquoted symbols and well-formed text. nullopt: division by zero, or an intermediate value beyond 126
+// bits.
 class NaiveEvaluator {
  public:
   NaiveEvaluator(std::string_view text, const Point& point) : text_(text), point_(point) {}
@@ -131,7 +132,7 @@ inline int64_t draw(Random& random, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random);
 }
 
-// Every variable is drawn anew: mostly small, of both signs, at times near the ends of int64.
+// Every variable is drawn independently: mostly small, of both signs, sometimes near the ends of int64.
 inline Point random_point(Random& random, bool extremes) {
   static constexpr int64_t kExtremes[] = {
       INT64_MIN, INT64_MIN + 1, -(int64_t{1} << 32), int64_t{1} << 31, int64_t{1} << 62, INT64_MAX - 1, INT64_MAX};

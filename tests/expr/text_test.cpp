@@ -17,7 +17,7 @@ Expr parsed(std::string_view text) {
   return e.ok() ? *e : Expr();
 }
 
-// Each line is what the first text simplifies to, and so a rule. Texts are evaluated apart from Expr, at random points.
+// Each line states what the first text simplifies to. Texts are evaluated independently of Expr, at random points.
 struct Rule {
   const char *from, *to;
 };
@@ -125,7 +125,7 @@ TEST(ExprRules, GiveTheCanonicalText) {
   for (const auto& [from, to] : kRules) EXPECT_EQ(parsed(from).to_string(), to) << from;
 }
 
-// Random expressions: the value is what the text says, and the printed form reads back as the same expression.
+// Random expressions: the value agrees with the text, and the printed form parses to the same expression.
 TEST(ExprText, RandomExpressionsKeepTheirValueAndReadBack) {
   int compared = 0;
   for (uint64_t seed = 0; seed < 5000; ++seed) {

@@ -21,7 +21,7 @@ std::vector<std::string> names_in(std::string_view list) {
 
 Result<std::string> transform(const GoldenCase& golden, const RunPasses& run_passes) {
   TENON_TRY(graph, parse_graph(golden.program, "program"));
-  // Texts may speak of operators that only their reader knows.
+  // Texts may contain operators that only their reader knows.
   const VerifyOptions options{.allow_unknown_ops = true};
   TENON_OK(verify(*graph, options));
   TENON_OK(run_passes(*graph, golden.passes));

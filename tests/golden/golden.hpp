@@ -1,12 +1,12 @@
-// Golden files: a program, `----`, and what becomes of it.
+// Golden files: a program, `----`, and the result of passes.
 //
 //   # passes: fold-transpose, remove-dead      every line of the head is `# key: value` or a comment
 //   graph @g(%x: f32[2]) -> %y { ... }
 //   ----
 //   graph @g (%x: f32[2]) -> %y { ... }         or   error: the whole error
 //
-// The program is parsed, verified, given to the passes, verified again and printed. The lower half is compared letter
-// by letter; TENON_UPDATE_GOLDEN=1 rewrites it for review in the diff.
+// The program is parsed, verified, passed through the passes, verified again and printed. The lower half is compared
+// character by character; TENON_UPDATE_GOLDEN=1 rewrites it for review in the diff.
 #pragma once
 #include <functional>
 #include <span>
@@ -30,7 +30,7 @@ using RunPasses = std::function<Result<void>(Graph&, std::span<const std::string
 
 // Errors: no line `----`, or none of the form `# passes:`.
 Result<GoldenCase> read_golden(std::string_view text);
-// The lower half as it is today.
+// The lower half as it is at present.
 std::string golden_output(const GoldenCase& golden, const RunPasses& run_passes);
 // The whole file with `output` as its lower half.
 std::string golden_text(const GoldenCase& golden, std::string_view output);

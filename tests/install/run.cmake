@@ -1,4 +1,4 @@
-# The steps of the test install_consumer; the first that fails ends it.
+# The steps of the test install_consumer. The first step that fails ends it.
 cmake_minimum_required(VERSION 3.25)
 
 function(run)
@@ -10,7 +10,7 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# Moved after the installation, to a name with a blank: nothing may remember where it was installed.
+# Moved after the installation, to a name with a space: no file may depend on the original path.
 set(prefix "${WORK_DIR}/moved prefix")
 file(REMOVE_RECURSE ${WORK_DIR})
 run(${CMAKE_COMMAND} --install ${TENON_BINARY_DIR} --prefix ${WORK_DIR}/prefix)
@@ -26,10 +26,10 @@ if(internal)
   message(FATAL_ERROR "headers of one room are installed: ${internal}")
 endif()
 
-# Who has an installed Tenon alone reads its documentation there.
+# A user who has only the installed Tenon reads its documentation there.
 run(${PYTHON} ${CHECK_DOCS} ${DOCS_DIR} ${prefix}/share/doc/tenon)
 
-# Every program, library and plugin finds the libraries of Tenon beside itself.
+# Every program, library and plugin finds the libraries of Tenon relative to its own location.
 file(GLOB programs "${prefix}/bin/*")
 file(GLOB libraries "${prefix}/lib/*.so")
 file(GLOB plugins "${prefix}/lib/tenon/plugins/*.so")
@@ -49,7 +49,7 @@ if(EXISTS ${TENON_BINARY_DIR}/bin/tenon)
   run("${prefix}/bin/tenon" devices)
 endif()
 
-# The consumer's flags must be those of the libraries only where a sanitizer asks for it.
+# The consumer's flags must equal those of the libraries only where a sanitizer requires it.
 set(flags "")
 if(SANITIZE)
   set(flags -fsanitize=${SANITIZE})
@@ -62,20 +62,20 @@ if(WITH_SDK)
   run(${CMAKE_COMMAND} --install ${WORK_DIR}/build --prefix ${WORK_DIR}/consumer)
   run(${WORK_DIR}/build/sdk_consumer ${WORK_DIR}/consumer/lib/tenon/plugins/consumer_plugin.so)
 
-  # A vendor's plugin in a folder of its own: its operator, pass and visitor at work beside the reference.
+  # A vendor's plugin in a folder of its own: its operator, pass and visitor run together with the reference.
   run(${CMAKE_COMMAND} -S ${VENDOR_DIR} -B ${WORK_DIR}/vendor -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
       -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${flags})
   run(${CMAKE_COMMAND} --build ${WORK_DIR}/vendor)
   run(${WORK_DIR}/vendor/run_on_acme ${WORK_DIR}/vendor/acme.so ${VENDOR_DIR}/acme-one.yaml)
 
-  # What `tenon new-plugin` writes builds, and its tests pass, before anybody has touched it.
+  # The output of `tenon new-plugin` builds without any edit, and its tests pass.
   if(EXISTS "${prefix}/bin/tenon")
     run("${prefix}/bin/tenon" new-plugin new-npu ${WORK_DIR}/new_plugin --vendor "New \"N\" Inc.")
     run(${CMAKE_COMMAND} -S ${WORK_DIR}/new_plugin -B ${WORK_DIR}/new_plugin/build -G ${GENERATOR}
         -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_FLAGS=${flags})
     run(${CMAKE_COMMAND} --build ${WORK_DIR}/new_plugin/build)
     run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK_DIR}/new_plugin/build --output-on-failure --no-tests=error)
-    # Installed beside Tenon, its target is one of those that have a name.
+    # Once installed beside Tenon, its target can be selected by name.
     run(${CMAKE_COMMAND} --install ${WORK_DIR}/new_plugin/build --prefix ${prefix})
     run("${prefix}/bin/tenon" run ${WORK_DIR}/new_plugin/model.tir --target new-npu --no-fallback)
   endif()

@@ -70,7 +70,7 @@ TEST_F(BuilderTest, RegionsAreFilledThenInferred) {
   Value* condition = builder.constant(Tensor::scalar<bool>(true), "condition");
   Op& choice = builder.create("test.If", std::vector<Value*>{condition}, 1);
   EXPECT_FALSE(choice.result()->type().known());
-  // Asked too early, the rule is not run: there are no regions that it could look at.
+  // Called too early, the rule is not run, because there are no regions yet.
   EXPECT_THAT(message(infer_result_types(choice)), HasSubstr("0 regions, its definition wants 2"));
   for (int i = 0; i < 2; ++i) {
     Region& region = choice.add_region();
@@ -132,7 +132,7 @@ TEST_F(BuilderTest, EmptyConstantList) {
   EXPECT_TRUE(constant_ints_of(none)->empty());
 }
 
-// Every type is what another source says of its value.
+// Every type comes from a source other than the graph.
 class OnlyScalars final : public TypeSource {
  public:
   const Type& type_of(const Value&) const override { return scalar_; }

@@ -78,7 +78,7 @@ TEST_F(GraphTest, SetOperandMovesTheUse) {
   EXPECT_TRUE(x->has_one_use());
 }
 
-// Random edits against a list kept by hand.
+// Random edits, compared with a list that is maintained by the test.
 TEST_F(GraphTest, UseListsHoldAfterManyEdits) {
   constexpr uint64_t kSeed = 3;
   SCOPED_TRACE(str("seed ", kSeed));
@@ -197,7 +197,7 @@ TEST_F(GraphTest, PlaceAndOrder) {
   EXPECT_EQ(graph.body().first(), &c);
   EXPECT_EQ(graph.body().last(), &b);
   EXPECT_EQ(c.previous(), nullptr);
-  // Between the same neighbours again and again: the numbers in use run out and are given anew.
+  // Repeatedly between the same neighbours: the order numbers run out and are reassigned.
   Op* last = &b;
   for (int i = 0; i < 300; ++i) {
     Op& next = graph.body().create("N", {}, {}, {}, last);
@@ -206,7 +206,7 @@ TEST_F(GraphTest, PlaceAndOrder) {
   }
 }
 
-// ThreadSanitizer sees whether who reads a graph writes to it.
+// ThreadSanitizer detects whether a reader of a graph writes to it.
 TEST_F(GraphTest, SeveralThreadsMayAskForTheOrder) {
   std::vector<const Op*> ops;
   for (int i = 0; i < 100; ++i) ops.push_back(&op("A", {}, 0));

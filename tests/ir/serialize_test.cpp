@@ -14,7 +14,7 @@
 namespace tenon {
 namespace {
 
-// From memory that is aligned as a mapped file is.
+// From memory with the alignment of a mapped file.
 Result<std::unique_ptr<Graph>> loaded(const std::string& bytes) {
   const std::shared_ptr<std::byte[]> owner = *allocate_aligned(bytes.size());
   std::memcpy(owner.get(), bytes.data(), bytes.size());
@@ -55,7 +55,7 @@ TEST(Serialize, SpoiltGraphsAreReadOrRefused) {
   });
 }
 
-// Bytes of a file are no strings, whose memory would be where the bytes say.
+// Bytes of a file must not be taken for strings, whose pointers would come from the file.
 TEST(Serialize, BlocksHoldNoStrings) {
   std::string bytes = serialize(*with_blocks());
   ASSERT_TRUE(loaded(bytes).ok());

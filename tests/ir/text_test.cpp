@@ -35,7 +35,7 @@ std::string error_of(std::string_view text) {
   return graph.error().to_string();
 }
 
-// print and parse give the same graph, names included; and its text is the same text.
+// print and parse give the same graph, names included, and printing again gives the same text.
 void expect_round_trip(const Graph& graph) {
   const std::string text = print(graph);
   const auto back = parsed(text);
@@ -347,7 +347,7 @@ TEST_F(TextTest, RandomGraphsRoundTrip) {
   }
 }
 
-// Whatever is done to a text, it parses or is refused with a place.
+// However a text is changed, it is parsed or refused with a place.
 TEST_F(TextTest, MutatedTextsNeverCrash) {
   static constexpr std::string_view kPieces[] = {
       "%",      "_",    "(",    ")", "{", "}", "->", ":",  "\"",   ",",    "'", "=",   "#",    "\n",         "dense<",
@@ -377,7 +377,7 @@ TEST_F(TextTest, MutatedTextsNeverCrash) {
   }
 }
 
-// Ten times the operators must not take thirty times as long; the seconds leave room for sanitizers and busy machines.
+// Ten times the operators must not take thirty times as long; the limit allows for sanitizers and busy machines.
 TEST_F(TextTest, LinearInTheSizeOfTheGraph) {
   const auto seconds_for = [](int ops) {
     Graph graph("long");

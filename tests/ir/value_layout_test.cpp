@@ -35,7 +35,7 @@ template <class T>
 std::string error_of(const Result<T>& result) {
   return result.ok() ? "no error" : result.error().to_string();
 }
-// One input of `type`, with what stands behind it.
+// One input of type `type`, including what follows the type.
 std::string input_text(std::string_view behind_type) {
   return str("graph @g(%x: ", behind_type, ") -> %x {}\n");
 }
@@ -252,7 +252,7 @@ TEST(ValueLayout, StoredGraphsCarryItsFingerprint) {
   ASSERT_TRUE(back.ok()) << error_of(back);
   EXPECT_TRUE(same_graph(*graph, **back));
 
-  // The same text, another map: what a version with another meaning of the text would have written.
+  // The same text with another map, as from a version that interprets the text differently.
   std::string other = stored;
   const size_t at = other.find(" map 0x");
   ASSERT_NE(at, std::string::npos);

@@ -25,7 +25,7 @@ class VerifyTest : public ::testing::Test {
     auto verified = verify(graph, options);
     return verified.ok() ? "good" : verified.error().to_string();
   }
-  // Of one line in a graph with inputs of several types.
+  // The verdict on one line in a graph with inputs of several types.
   static std::string verdict_of(std::string_view line, const VerifyOptions& options = {}) {
     const auto graph =
         parsed(str("graph @g(%x: f32[2], %i: i64[2], %flag: bool[], %list: seq(f32[?])) -> () {\n", line, "\n}"));
@@ -44,7 +44,7 @@ TEST_F(VerifyTest, GoodGraphsPass) {
   EXPECT_EQ(verdict_of("test.Log %x"), "good");
 }
 
-// Everything behind the verifier counts in 64 bits.
+// Everything after the verifier counts in 64 bits.
 TEST_F(VerifyTest, SizesBeyond64Bits) {
   const auto verdict_of_input = [](std::string_view type) {
     const auto graph = parsed(str("graph @g(%x: ", type, ") -> %x {}"));

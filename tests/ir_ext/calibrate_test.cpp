@@ -1,4 +1,4 @@
-// From a float network to integers by calibration, and how far that is from it.
+// Calibration of a float network to integers, and the resulting error.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

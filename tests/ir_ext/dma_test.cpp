@@ -1,4 +1,4 @@
-// Transfers: what they may look like, and that they change nothing.
+// Transfers: their valid forms, and that they do not change values.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,7 +79,7 @@ TEST(Dma, AStoreIntoATensorFitsIt) {
   EXPECT_THAT(inferred("() -> %y { %y = dma.alloc {memory = \"dram\"} }"), HasSubstr("states no type"));
 }
 
-// A copy by overlapping rows with a border, piece by piece: what a tiled kernel says of its transfers.
+// A copy by overlapping rows with a border, piece by piece, like the transfers of a tiled kernel.
 TEST(Dma, PartsGiveWhatTheyAreCutFrom) {
   const auto graph = parse_graph(
       "graph @g(%x: i8[4,3]) -> (%y, %p) {\n"

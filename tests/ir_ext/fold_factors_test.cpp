@@ -1,4 +1,4 @@
-// Steps that are no powers of two: in weights behind fold-factors, and sixteen bits where integers end.
+// Steps that are not powers of two: moved into weights by fold-factors, and 16-bit results at the end of integers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ std::unique_ptr<Graph> parsed(const std::string& text) {
   return *std::move(graph);
 }
 
-// Each value alone keeps its step, so what is rounded is the same; f32 may turn a few ties.
+// Each single value keeps its step, so rounding is the same; f32 may break a few ties differently.
 TEST(FoldFactors, KeepsNumbers) {
   const auto graph = parsed(R"(graph @g(%x: f32[1,3,8,8]) -> %y {
     %xr = quant.Round %x {exponent = -5, factor = 1.3}
@@ -55,7 +55,7 @@ TEST(FoldFactors, KeepsNumbers) {
   for (const Op& op : graph->body()) EXPECT_EQ(op.attr<float>("factor", 1), 1) << op.describe();
 }
 
-// Steps of the model survive: no worse than a step in any value, where the nearest power of two would cut off 30%.
+// The model's steps are kept: at most one step of error in any value, where the nearest power of two would clip 30%.
 TEST(FoldFactors, StepsAreThoseOfTheModel) {
   const auto graph = parsed(R"(graph @g(%x: f32[1,2,4,4]) -> %y {
     %s = Constant {value = dense<f32[]: 0.0434>}
@@ -78,7 +78,7 @@ TEST(FoldFactors, StepsAreThoseOfTheModel) {
   for (int64_t i = 0; i < before.size(); ++i) EXPECT_NEAR(after.double_at(i), before.double_at(i), 0.0613 * 2.01) << i;
 }
 
-// What is added shares one factor: the sum is still one fused operator with a residual.
+// Added values share one factor: the sum is still one fused operator with a residual.
 TEST(FoldFactors, SumsStayInsideTheAccumulator) {
   std::mt19937 random(7);
   const auto floats = network(random);
@@ -99,7 +99,7 @@ TEST(FoldFactors, SumsStayInsideTheAccumulator) {
 class Widened : public ::testing::TestWithParam<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, Widened, ::testing::Range(1u, 9u));
 
-// Weights that 8 bits hold exactly: what is left is the shift of the low part.
+// With weights that 8 bits represent exactly, only the shift of the low part causes an error.
 TEST_P(Widened, OutputsHaveSixteenBitsOfTheAccumulator) {
   std::mt19937 random(GetParam());
   const int64_t inputs = 1 + random() % 300, outputs = 1 + random() % 40;

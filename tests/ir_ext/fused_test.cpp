@@ -17,7 +17,7 @@ namespace {
 using namespace tenon::testing;
 using ::testing::HasSubstr;
 
-// The formula of epilogue.hpp in 64 bits: sums of these tests do not leave 32.
+// The formula of epilogue.hpp in 64 bits: sums in these tests fit 32.
 int64_t finished(int64_t acc, const Attributes& attributes) {
   const auto number = [&](Name name, int64_t fallback) {
     const Attribute* found = attributes.find(name);
@@ -81,7 +81,7 @@ Attributes with_epilogue(std::mt19937& r, Attributes attributes) {
   return attributes;
 }
 
-// Evaluator and decomposition against the oracle's `y`.
+// Compares evaluator and decomposition with the oracle's `y`.
 void expect_both(Name op, const std::vector<Datum>& operands, const Attributes& attributes, const Tensor& y) {
   const Comparison direct = compare(evaluated(op, operands, attributes), y, {.rtol = 0, .atol = 0});
   EXPECT_TRUE(direct.equal) << op.str() << ": " << direct.difference;

@@ -1,4 +1,4 @@
-// Models with scales of their own: what powers of two make of them.
+// Models with their own scales, converted to powers of two.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using testing::random_tensor;
 class Legalised : public ::testing::TestWithParam<zoo::Scheme> {};
 INSTANTIATE_TEST_SUITE_P(Schemes, Legalised, ::testing::Values(zoo::Scheme::symmetric, zoo::Scheme::asymmetric));
 
-// Weights by channel, activations of i8 or of u8 with zero points.
+// Weights per channel, activations as i8, or as u8 with zero points.
 TEST_P(Legalised, AQdqModelBecomesIntegersCloseToIt) {
   std::mt19937 random(11);
   const auto model = network(random);
@@ -45,7 +45,7 @@ TEST_P(Legalised, AQdqModelBecomesIntegersCloseToIt) {
   EXPECT_GT(accuracy->outputs[0].distance.sqnr_db(), 18);
 }
 
-// The float operator between DequantizeLinear and QuantizeLinear rounds otherwise by one step at most.
+// The float operator between DequantizeLinear and QuantizeLinear rounds differently by at most one step.
 TEST(ExpandQuantised, KeepsNumbers) {
   auto graph = parse_graph(R"(graph @g(%x: u8[2,3,6,6]) -> %y {
     %xs = Constant {value = dense<f32[]: 0.02>}

@@ -1,4 +1,4 @@
-// A profile of ResNet-18 serves it at another batch, under other names, and read from a file.
+// A profile of ResNet-18 is valid with another batch size, with other names, and after reading it from a file.
 #include <gtest/gtest.h>
 
 #include <ir_ext/small_network.hpp>
@@ -19,7 +19,7 @@ std::unique_ptr<Graph> resnet18(int64_t batch) {
   return *std::move(graph);
 }
 
-// The integers that a profile makes of a network, and what they compute.
+// The integer network that results from a profile, and its output.
 Tensor quantised_output(Graph& graph, const Profile& profile, const std::vector<Datum>& inputs) {
   const auto rounds = insert_rounds(graph, profile, Method::minmax);
   EXPECT_TRUE(rounds.ok()) << rounds.error().to_string();
@@ -30,7 +30,7 @@ Tensor quantised_output(Graph& graph, const Profile& profile, const std::vector<
   return output_of(graph, inputs);
 }
 
-// `times` images, one behind the other.
+// The image, repeated `times` times along the batch.
 Tensor repeated(const Tensor& image, int64_t times) {
   Dims dims = image.dims();
   dims[0] = times;

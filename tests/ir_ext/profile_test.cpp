@@ -1,4 +1,4 @@
-// Profiles: histograms that do not depend on order, files that read back, keys that survive what they should.
+// Profiles: histograms do not depend on order, files can be read back, keys are stable where they should be.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -151,7 +151,7 @@ TEST(StructuralKeys, WeightsAndAttributesDo) {
   EXPECT_NE(keys_of(*parsed(text))[0], keys[0]);
 }
 
-// The second half alone: what stands behind weights is known by itself, the rest by the keys that the cut hands over.
+// The second half alone: values after weights have the same keys; the others get theirs from the keys at the cut.
 TEST(StructuralKeys, PartsOfANetworkKeepThem) {
   const auto keys = keys_of(*parsed(kNet));
   const auto part = parsed(R"(graph @part(%r: f32[1,4,8,8]) -> %y {

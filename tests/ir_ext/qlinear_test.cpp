@@ -1,4 +1,4 @@
-// The quantised operators of com.microsoft: what they compute, and that they end as integer layers.
+// The quantised operators of com.microsoft: their results, and their conversion to integer layers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ std::unique_ptr<Graph> parsed(const std::string& text) {
   EXPECT_TRUE(graph.ok()) << graph.error().to_string();
   return *std::move(graph);
 }
-// saturate(round(real / scale) + zero_point) of u8.
+// saturate(round(real / scale) + zero_point) for u8.
 int64_t as_u8(double real, float scale, int64_t zero_point) {
   return std::clamp<int64_t>(std::llrint(static_cast<float>(real) / scale) + zero_point, 0, 255);
 }
@@ -90,7 +90,7 @@ TEST(QLinear, WhatIsMissingIsNamed) {
   EXPECT_THAT(said, HasSubstr("operand 6 of com.microsoft.QLinearAdd"));
 }
 
-// As quantisers write a residual network in operators rather than QDQ: what picks and moves does so on integers.
+// A residual network as quantisers write it with operators instead of QDQ: selecting and moving happens on integers.
 constexpr const char* kNetwork = R"(
     %w = Constant {value = splat<i8[4,4,3,3]: 3>}
     %w2 = Constant {value = splat<i8[3,4]: -5>}

@@ -1,4 +1,4 @@
-// Operators of quantisation: evaluator, decomposition and formula agree; and the numbers that scales are chosen by.
+// Operators of quantisation: evaluator, decomposition and formula agree; also the numbers for choosing scales.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST(Scales, PowersOfTwo) {
   EXPECT_DOUBLE_EQ(symmetric_step(0.5, -128, kI8), 0.5 * 255 / 127);
 }
 
-// One weight far out is not worth half of the precision of all others.
+// A single outlier is not worth half the precision of all other weights.
 TEST(Scales, WeightsTakeTheExponentOfLeastError) {
   std::vector<float> weights(1000, 0.7f);
   weights[0] = 128;

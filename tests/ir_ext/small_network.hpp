@@ -1,4 +1,4 @@
-// A small network of the usual parts, and samples for it.
+// A small network of common parts, and samples for it.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ inline Tensor normal(std::mt19937& random, Dims dims, float deviation) {
   return out;
 }
 
-// A residual block between two convolutions, a mean and a classifier, with weights as training leaves them.
+// A residual block between two convolutions, a mean and a classifier, with weights similar to trained ones.
 inline std::unique_ptr<Graph> network(std::mt19937& random) {
   auto graph = std::make_unique<Graph>("net");
   Builder b(graph->body());

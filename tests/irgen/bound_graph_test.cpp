@@ -1,4 +1,4 @@
-// GraphRunner::bind: when there is something to bind, and what a bound run does.
+// GraphRunner::bind: when a run can be bound, and what a bound run does.
 #include <gtest/gtest.h>
 
 #include <tenon/ir/text.hpp>

@@ -61,7 +61,7 @@ TEST(FromGraph, NotInPlaceWhenTheOperandIsReadLater) {
               HasSubstr("call Neg(in %y, out %b)"));
 }
 
-// x and y are of one shape, and the broadcast one is read again for each row.
+// x and y have the same shape, but the broadcast operand is read again for each row.
 TEST(FromGraph, NotInPlaceOfAnOperandThatIsBroadcast) {
   EXPECT_THAT(text_of(R"(graph @net(%x: f32[1,2], %z: f32[2,2]) -> (%y) {
     %a = Softmax %x : f32[1,2]
@@ -124,7 +124,7 @@ TEST(FromGraph, PartsWithGapsAreCopied) {
 )");
 }
 
-// Each part of parts lies in the one storage, whatever joins or cuts them, also along chains that are long.
+// All nested parts are in the same storage, whichever operators join or cut them, also in long chains.
 TEST(FromGraph, ChainsOfPartsLieInOneStorage) {
   std::string text = "graph @net(%x: f32[4]) -> (%y) {\n%a0 = Softmax %x : f32[4]\n";
   const int kParts = 200;
@@ -138,7 +138,7 @@ TEST(FromGraph, ChainsOfPartsLieInOneStorage) {
   EXPECT_THAT(program::print(program.program), HasSubstr(str("view %b", kParts - 1, " : f32 = %y at ", 16 * kParts)));
 }
 
-// %a would live on with %h, which is a quarter of it.
+// %a would stay live with %h, which is a quarter of it.
 TEST(FromGraph, APartIsCopiedWhereSharingWouldCostMemory) {
   EXPECT_THAT(text_of(R"(graph @net(%x: f32[8]) -> (%y) {
     %s = Constant {value = dense<i64[1]: 0>} : i64[1]
@@ -222,7 +222,7 @@ TEST(FromGraph, CopiesOfCopiesReadWhereTheFirstOneHasRead) {
   EXPECT_THAT(text_of(kCopies, {.simplify = false}), HasSubstr("local %t"));
 }
 
-// What the first copy has read lives on, in place of the copy.
+// The source of the first copy stays live instead of the copy.
 TEST(FromGraph, WhatIsReadInPlaceOfACopyLivesAsLong) {
   EXPECT_THAT(text_of(R"(graph @net(%x: f32[2,3], %z: f32[3,1]) -> (%y) {
     %a = Softmax %x : f32[2,3]
@@ -234,7 +234,7 @@ TEST(FromGraph, WhatIsReadInPlaceOfACopyLivesAsLong) {
               ::testing::AllOf(HasSubstr("copy %y[0 +: 2, 0 +: 3](i0, i1) = %a(i1, i0)"), Not(HasSubstr("local %t"))));
 }
 
-// Of a Transpose of what an operator then writes in place, there must be a copy.
+// A Transpose of a value that an operator then overwrites in place must remain a copy.
 TEST(FromGraph, CopiesOfWhatChangesAfterwardsStay) {
   const std::string text = text_of(R"(graph @net(%x: f32[2,3], %z: f32[3,1]) -> (%y, %u) {
     %a = Softmax %x : f32[2,3]

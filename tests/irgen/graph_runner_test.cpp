@@ -26,7 +26,7 @@ std::unique_ptr<GraphRunner> runner(const Graph& graph, const RunnerOptions& opt
   return made.ok() ? *std::move(made) : nullptr;
 }
 
-// Results, or refusals, of both. Returns whether they ran.
+// Compares results, or refusals, with those of the interpreter. Returns whether they ran.
 bool expect_as_interpreted(const Graph& graph, const std::vector<Datum>& inputs, const RunnerOptions& options = {}) {
   const auto oracle = Interpreter::prepare(graph);
   EXPECT_TRUE(oracle.ok()) << oracle.error().to_string();
@@ -72,8 +72,7 @@ TEST(GraphRunner, EachOptimisationMayBeLeftOut) {
   }
 }
 
-// Each operand, and each result, is a part of another tensor: a view around the call, or a copy where there are too
-// many.
+// Each operand and each result is a part of another tensor: a view around the call, or a copy if there are too many.
 TEST(GraphRunner, AnOperatorMayHaveAnyNumberOfOperands) {
   for (const int parts : {3, 256, 257, 600}) {
     SCOPED_TRACE(parts);
@@ -109,7 +108,7 @@ TEST(GraphRunner, OneProgramForAllExtents) {
   }
 }
 
-// More extents than are kept, from several threads at once.
+// More extents than are kept, from several threads at the same time.
 TEST(GraphRunner, ExtentsDifferFromThreadToThread) {
   const auto graph = parsed(R"(graph @net(%x: f32[N,4]) -> (%y) {
       %a = Softmax %x : f32[N,4]
@@ -134,8 +133,8 @@ TEST(GraphRunner, ExtentsDifferFromThreadToThread) {
   EXPECT_GT(made->arena_bytes(), 0u);
 }
 
-// Also while a run makes a program that needs more than those before: what runs lend, and what they do not, belong
-// together.
+// Also while a run makes a program that needs more memory than earlier ones: what runs lend and what they do not must
+// stay consistent.
 TEST(GraphRunner, MemoryIsAskedForWhileRunsMakePrograms) {
   const auto graph = parsed(R"(graph @net(%x: f32[N,16], %w: f32[16,16]) -> (%y) {
       %a = Exp %x : f32[N,16]
@@ -178,7 +177,7 @@ TEST(GraphRunner, LoopsAndSequencesAreBetweenPrograms) {
       *graph, {Datum(tenon::testing::random_tensor(random, kF32, {4, 2}, -2, 2)), Datum(Tensor::scalar<int64_t>(3))});
 }
 
-// Their bodies read values of the programs around them.
+// Their bodies read values of the enclosing programs.
 TEST(GraphRunner, LoopsAndScansAreStepsOfTheHost) {
   const auto graph = parsed(R"(graph @net(%x: f32[4], %rows: f32[3,4], %m: i64[]) -> (%y, %s) {
       %r = Relu %x : f32[4]

@@ -1,4 +1,4 @@
-// Graphs as text, run by the interpreter and as programs.
+// Graphs in text form, run by the interpreter and as programs.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ inline void expect_identical(const std::vector<Datum>& wanted, const std::vector
   }
 }
 
-// The program by the programs' own interpreter, `contract`: each kernel is watched.
+// Runs the program with the interpreter of programs; `contract`: checks each kernel's accesses.
 inline Result<std::vector<Datum>> interpreted(const GraphProgram& program, const std::vector<Datum>& inputs,
                                               bool contract = false, program::RunStatistics* statistics = nullptr) {
   std::vector<Dims> dims;

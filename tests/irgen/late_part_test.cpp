@@ -1,4 +1,4 @@
-// Operators whose kernel depends on a value that only a run has.
+// Operators whose kernel depends on a value that is known only at run time.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace {
 using namespace irgen::testing;
 using ::testing::HasSubstr;
 
-// Those of the reference, where reductions wait for their axes.
+// The kernels of the reference, in which reductions wait for their axes.
 class LateKernels final : public KernelSource {
  public:
   std::string_view name() const override { return "late"; }
@@ -96,7 +96,7 @@ TEST(LatePart, ReadsOneValueTwice) {
   EXPECT_EQ((*made)[0].tensor().int_at(0), -1);
 }
 
-// Fills its result with what it has found in its workspace of 256 bytes after writing there.
+// Fills its result with the content of its workspace of 256 bytes after writing there.
 std::atomic<std::byte*> workspace_seen = nullptr;
 Result<void> by_way_of_workspace(program::CallContext& call) {
   const program::BufferView& out = call.operands[call.operands.size() - 2];
@@ -118,7 +118,7 @@ class WorkspaceKernels final : public KernelSource {
   std::optional<size_t> late_operand(const Op& op) const override { return snippet::unknown_operand(op); }
 };
 
-// What a run lends for the programs around a late operator serves that, too, where it is enough.
+// The memory that a run lends for the programs around a late operator is also used for that operator, if large enough.
 TEST(LatePart, LiesInTheArenaOfTheRun) {
   for (const int64_t extent : {200, 2}) {  // %a between two programs' operators: 800 bytes, which is enough; 8
     const auto graph = parsed(str("graph @net(%x: f32[", extent, "], %axes: i64[1]) -> (%s, %y) {\n",

@@ -1,4 +1,4 @@
-// Results that are written as parts of what a Concat makes of them: programs as text, and what they compute.
+// Results that are written as parts of a Concat's result: programs as text, and their results.
 #include <gmock/gmock.h>
 
 #include "irgen/irgen_testing.hpp"
@@ -10,7 +10,7 @@ using namespace irgen::testing;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Neg by strides, which may be asked for with parts; the rest is the reference's.
+// A strided Neg, which may be requested with parts; all other kernels are the reference's.
 class PartKernels final : public KernelSource {
  public:
   explicit PartKernels(bool writes_parts = true, bool refuses = false)
@@ -40,7 +40,7 @@ class PartKernels final : public KernelSource {
   const bool writes_parts_, refuses_;
 };
 
-// The program, after it made what the interpreter of graphs makes.
+// The program, after checking that it computes what the graph interpreter computes.
 std::string text_of(std::string_view text, const PartKernels& kernels = PartKernels(), bool share_memory = true) {
   const auto graph = parsed(text);
   const auto program = from_graph(*graph, kernels, {.share_memory = share_memory});
@@ -96,7 +96,7 @@ TEST(Parts, OfWhatOthersMakeAreCopied) {
   EXPECT_THAT(text, HasSubstr("copy %y[0 +: 20, 0 +: 3](i0, i1) = %w(i0, i1)"));
 }
 
-// The inner one lies in the outer one, and so does what it is made of.
+// The inner one is in the outer one, and so are its operands.
 TEST(Parts, OfPartsLieInTheOuterOne) {
   const std::string text = text_of(R"(graph @net(%x: f32[3,5,16], %w: f32[3,5,20], %v: f32[3,2,36]) -> (%y) {
     %a = Neg %x : f32[3,5,16]
@@ -134,7 +134,7 @@ TEST(Parts, AreCopiedWhereTheKernelIsMadeForDenseResultsAlone) {
   EXPECT_THAT(text_of(kHalves, PartKernels(), /*share_memory=*/false), HasSubstr("local %a"));
 }
 
-// Columns of a row that is joined to the rows: both lie in %y, and yet there is a copy between them.
+// Columns of a row that is joined to the rows: both are in %y, but there must be a copy between them.
 TEST(Parts, CopiesWithinOneStorageStay) {
   const std::string text = text_of(R"(graph @net(%x: f32[2,4]) -> (%y) {
     %a = Softmax %x : f32[2,4]

@@ -12,7 +12,7 @@ namespace {
 using namespace irgen::testing;
 using ::testing::HasSubstr;
 
-// Contract mode: no kernel reads or writes outside of its operands, or leaves an element of a result as it was.
+// Contract mode: no kernel reads or writes outside its operands, or leaves an element of a result unwritten.
 TEST(ReferenceKernels, KeepToTheirBoxes) {
   int ran = 0;
   for (uint64_t seed = 300; seed < 340; ++seed) {

@@ -1,4 +1,4 @@
-// What a run of a program takes from the heap, and where its values lie.
+// Heap allocations of a run of a program, and the addresses of its values.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace irgen::testing;
 
-// y = x + 1, as a target with kernels of its own would have it.
+// y = x + 1, as a kernel of a target.
 Result<void> add_one(program::CallContext& call) {
   const auto x = call.elements<const float>(0);
   const auto y = call.elements<float>(1);
@@ -57,10 +57,10 @@ TEST(RunMemory, ARunOfOwnKernelsTakesNothingButTheOutputs) {
   EXPECT_EQ(y[3], 101);
 }
 
-// By way of operator new, for an output that is made: its extents, and who owns its bytes.
+// Calls of operator new for an allocated output: its extents, and the owner of its bytes.
 constexpr int64_t kTakenForOneOutput = 2;
 
-// A run into the tensor that the run before has made, or into none.
+// A run into the output tensor of the previous run, or without one.
 int64_t taken_by_a_run(const Graph& graph, const KernelSource& kernels, float wanted, bool has_place) {
   const auto runner = GraphRunner::prepare(graph, kernels);
   EXPECT_TRUE(runner.ok()) << runner.error().to_string();
@@ -96,8 +96,8 @@ Result<void> add_one_to_each(EvalContext& context) {
   return {};
 }
 
-// Where the views of an evaluator's call are those of the run before, it takes nothing: all of them with an output in
-// its place, else all but the last operator, which makes a tensor over the output.
+// If the views of an evaluator's call equal those of the previous run, it allocates nothing: true for all of them with
+// an output in place, else for all but the last operator, which makes a tensor over the output.
 TEST(RunMemory, EvaluatorsTakeNothingBetweenInputsAndOutputs) {
   ASSERT_TRUE(
       register_ops(
@@ -130,7 +130,7 @@ TEST(RunMemory, AChainInPlaceLiesInTheOutput) {
   EXPECT_EQ((*other)->arena_lower_bound_bytes(), 2u * 4096);
 }
 
-// What the compiled form plans is what an interpreter takes that frees as the program says.
+// The peak planned by the compiled form is that of an interpreter that frees as the program states.
 TEST(RunMemory, ThePredictedPeakIsTheMeasuredOne) {
   const auto graph = parsed(R"(graph @net(%x: f32[64,64]) -> (%y) {
       %a = MatMul %x, %x : f32[64,64]

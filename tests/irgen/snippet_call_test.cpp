@@ -1,4 +1,4 @@
-// Calls of snippets: what is planned once, what changes from call to call. The code is the linear kernel on emulated
+// Calls of snippets: what is planned once, and what changes between calls. The code is the linear kernel on emulated
 // lanes.
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
@@ -20,7 +20,7 @@ using program::CallContext;
 using program::DimView;
 using snippet::test::BodyBuilder;
 
-// What the functions below run on behalf of a kernel: params are all that they are given.
+// The state of the functions below, which stand in for a kernel and get only params.
 struct Running {
   const SnippetCode* code = nullptr;
   std::vector<snippet::LinearBuffer> buffers;
@@ -63,7 +63,7 @@ snippet::Body sum_of_rows_and_row() {
   return body;
 }
 
-// The operands of one call, dims reversed as programs have them.
+// The operands of one call, with dims reversed as in programs.
 struct Call {
   Call(int64_t rows, int64_t n, float first)
       : x(static_cast<size_t>(rows * n)), c(static_cast<size_t>(n)), y(x.size()) {
@@ -85,7 +85,7 @@ struct Call {
     ASSERT_EQ(running.error, "");
     for (size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], x[i] + c[i % c.size()]) << i;
   }
-  // Scratch memory of calls lies anywhere: everything may be touched.
+  // Scratch memory of calls may be anywhere, so every address is allowed.
   void allow() const { running.buffers = {{nullptr, SIZE_MAX, true}}; }
 
   std::vector<float> x, c, y;
@@ -146,7 +146,7 @@ TEST(SnippetCall, TakesNothingFromTheHeapForExtentsAsBefore) {
   EXPECT_EQ(running.calls, 2);
 }
 
-// What calls compile when they cut folds: code that counts calls, unless told to have none.
+// Counts what calls compile when they divide reductions; can be told to compile nothing.
 class CountingCompiler final : public SnippetCompiler {
  public:
   Result<std::shared_ptr<const SnippetCode>> compile(const snippet::Body& body) override {
@@ -160,7 +160,7 @@ class CountingCompiler final : public SnippetCompiler {
   std::optional<Code> refusal;
 };
 
-// y[columns] = sum of x[rows, columns] over rows; n of it.
+// y[columns] = sum of x[rows, columns] over rows, with `n` columns.
 struct ColumnSums {
   ColumnSums() {
     BodyBuilder build("sums", "rk");
@@ -188,7 +188,7 @@ struct ColumnSums {
   std::shared_ptr<SnippetCode> code;
 };
 
-// 100,000 elements of a cycle each: 50,000 cycles, parts of 5,000.
+// 100,000 elements at one cycle each: 50,000 cycles, in parts of 5,000.
 TEST(SnippetCall, ThreadsShareFoldsOfFewResults) {
   const ColumnSums sums;
   const auto compiler = std::make_shared<CountingCompiler>();

@@ -1,4 +1,4 @@
-// Which code of a snippet runs a call.
+// Selection of the code of a snippet for a call.
 #include <tenon/irgen/snippet_kernels.hpp>
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using tenon::testing::Guarded;
 
 std::string ran;  // the name of each code that ran, in order
 
-// Made-up code: it says that it ran, and computes nothing.
+// Fictitious code: records that it ran, and computes nothing.
 template <char kName>
 void code(const int64_t*) {
   ran += kName;
@@ -29,9 +29,9 @@ void code(const int64_t*) {
 
 std::atomic<int> made_forms;  // for large calls
 
-// y[rows, columns] = x[rows, columns] + x: code 'n' for any call, 'p' from 1,000 bytes on, 's' non-temporal from
-// 4,000 bytes on, with `any_rows` also 'h' for rows that begin anywhere. The first `failures` attempts to make either
-// of these fail.
+// y[rows, columns] = x[rows, columns] + x: code 'n' for any call, 'p' from 1,000 bytes on, 's' non-temporal from 4,000
+// bytes on; with `any_rows` also 'h' for rows with arbitrary alignment. The first `failures` attempts to compile any of
+// these fail.
 std::shared_ptr<SnippetCode> add_code(int failures = 0, bool any_rows = false) {
   BodyBuilder build("add", "kk");
   const auto x = build.input(3);
@@ -61,7 +61,7 @@ std::shared_ptr<SnippetCode> add_code(int failures = 0, bool any_rows = false) {
   return made;
 }
 
-// x and y of these extents; `out`: y lies there; on x itself where they are not `apart`.
+// x and y with these extents; `out`: the memory of y, which is x itself unless `apart`.
 struct AddCall {
   AddCall(int64_t rows, int64_t columns, std::byte* out = nullptr, bool apart = true)
       : x(static_cast<size_t>(rows * columns * 4), GuardAt::lines),
@@ -93,7 +93,7 @@ TEST(SnippetKernels, TheLastCodeForTheSizeRuns) {
   EXPECT_EQ(ran_for(10, 160), "s");
 }
 
-// Sums down columns, or x less these: code for any call, and another form.
+// Sums down columns, or x minus these: code for any call, and another form.
 class ColumnSums {
  public:
   explicit ColumnSums(const CallRange& calls, bool subtracted = false) : subtracted_(subtracted) {
@@ -136,7 +136,7 @@ class ColumnSums {
   decltype(snippet_kernel(nullptr, {0}, 1)) snippet_;
 };
 
-// Code for rows that begin at lines, or for others, is made where there are such.
+// Code for rows that are aligned to cache lines, or that are not, is compiled when such rows occur.
 TEST(SnippetKernels, RowsThatBeginAtLinesRunTheirOwnCode) {
   for (const bool aligned : {true, false}) {
     ColumnSums less({.rows_aligned = aligned}, /*subtracted=*/true);
@@ -148,7 +148,7 @@ TEST(SnippetKernels, RowsThatBeginAtLinesRunTheirOwnCode) {
   EXPECT_EQ(sums.ran_for(10, 161), "j") << "of one row";
 }
 
-// The code for joined rows is made and run where there are rows to join.
+// The code for joined rows is compiled and run if there are rows to join.
 TEST(SnippetKernels, ShortRowsRunTheirOwnCode) {
   ColumnSums sums({.joins_rows = true});
   EXPECT_EQ(sums.ran_for(10, 8), "n") << "few rows";
@@ -158,7 +158,7 @@ TEST(SnippetKernels, ShortRowsRunTheirOwnCode) {
   EXPECT_EQ(sums.made, 1);
 }
 
-// That for long folds where 256 columns, or fewer, have as many bytes; the result's too.
+// The code for long reductions is used where 256 columns, or fewer, have that many bytes; the result's included.
 TEST(SnippetKernels, LongFoldsRunTheirOwnCode) {
   ColumnSums sums({.least_folded_bytes = 101 * 256 * 4});
   EXPECT_EQ(sums.ran_for(99, 256), "n");
@@ -191,7 +191,7 @@ TEST(SnippetKernels, RowsThatAreNotAlignedStayInTheCaches) {
   EXPECT_EQ(ran_for(1, 161 * 10), "s");
 }
 
-// y = x and z = 2 x, where one lies `shift_bytes` behind a line, and the other at one.
+// y = x and z = 2 x, where one is `shift_bytes` after the start of a cache line, and the other is aligned to one.
 std::string ran_for_two(int64_t shift_bytes) {
   BodyBuilder build("two", "kk");
   const auto x = build.input(3);
@@ -218,7 +218,7 @@ std::string ran_for_two(int64_t shift_bytes) {
   return ran;
 }
 
-// Where rows begin anywhere there is code for that; outputs have to lie alike, in elements of a vector.
+// There is code for rows with arbitrary alignment; all outputs must have the same alignment, in elements of a vector.
 TEST(SnippetKernels, RowsThatBeginAnywhereRunTheirOwnCode) {
   const auto ran_behind = [](int64_t columns, int64_t shift_bytes) {
     Guarded<std::byte> memory(10 * 170 * 4 + 64, GuardAt::begin);
@@ -266,7 +266,7 @@ TEST(SnippetKernels, CodeForLargeCallsIsMadeForTheFirst) {
   EXPECT_EQ(made_by(1025), 2);
 }
 
-// A tensor of which a row is added to all rows: where the sums lay on it, later rows would read a sum.
+// A tensor of which one row is added to all rows: if the sums overwrote it, later rows would read a sum.
 TEST(SnippetKernels, NoResultLiesOnATensorThatIsReadInPartAsWell) {
   const auto pairs_of = [](std::string_view rows) {
     const auto graph = *parse_graph(

@@ -1,5 +1,5 @@
-// Random pieces of networks in strips: the bits of the graph interpreter, at heights around that of a strip, on the
-// interpreter of programs and in compiled form, in contract mode, and with several workers without a race.
+// Random parts of networks in strips: the same bits as the graph interpreter, at heights around that of a strip, with
+// the interpreter of programs and in compiled form, in contract mode, and with several workers without a race.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -22,7 +22,7 @@ struct Expected {
   std::vector<Tensor> outputs;
 };
 
-// No outputs where the graph itself refuses to run, as a reflecting Pad of nothing does.
+// No outputs if the graph itself refuses to run, such as a reflecting Pad of an empty tensor.
 Expected expected_of(const Graph& graph, uint32_t seed) {
   Expected e;
   std::mt19937 random(seed);
@@ -43,7 +43,7 @@ void expect_same(const Expected& expected, const std::vector<Tensor>& outputs, c
                                                            << program::print(run.program) << run.report.to_string();
 }
 
-// The same with the height as a symbol, which only the run knows.
+// The same with the height as a symbol, which is known only at run time.
 void expect_same_when_open(std::unique_ptr<Graph> graph, const Expected& expected, const StripOptions& options) {
   Value& x = *graph->body().input(0);
   std::vector<Dim> dims = x.type().shape().dims();
@@ -61,7 +61,7 @@ void expect_same_when_open(std::unique_ptr<Graph> graph, const Expected& expecte
     ASSERT_TRUE(expected.outputs[i].identical((*outputs)[i].tensor())) << "output " << i << " of an open height";
 }
 
-// Operators that ran in strips.
+// The number of operators that ran in strips.
 size_t check(const Graph& graph, const StripOptions& options, bool contract, uint32_t seed) {
   const Expected expected = expected_of(graph, seed);
   if (expected.outputs.empty()) return 0;
@@ -92,7 +92,7 @@ size_t check(const Graph& graph, const StripOptions& options, bool contract, uin
     const auto races = program::check_races(run.program, memory.arguments, {.threads = options.workers});
     EXPECT_TRUE(races.ok()) << races.error().to_string() << "\n" << program::print(run.program);
   }
-  // The same on the kernels of the reference, which pack by themselves, by way of from_graph.
+  // The same with the kernels of the reference, which pack by themselves, through from_graph.
   const GraphProgram program = lowered(graph, {.grouping = strip_grouping(options)});
   const auto outputs = interpreted(program, expected.inputs, contract);
   EXPECT_TRUE(outputs.ok()) << outputs.error().to_string() << "\n" << program::print(program.program);

@@ -1,4 +1,4 @@
-// Chains of networks in strips: products by rows, operators of several results, extents that only a run knows.
+// Chains of networks in strips: products by rows, operators with several results, extents known only at run time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -139,7 +139,7 @@ graph @places(%x: f32[1,2,12,8]) -> (%y, %z) {
 
 // ---- Extents of a run ----
 
-// Runs at many extents of a symbol; how many chains there were at each.
+// Runs with many values of a symbolic extent; returns the number of chains for each.
 std::vector<size_t> chains_at(const std::string& text, const std::vector<int64_t>& extents, StripOptions options) {
   const auto graph = graph_of(text);
   StripReport report;

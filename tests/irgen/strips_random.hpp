@@ -1,6 +1,6 @@
-// Random pieces of networks whose operators can be computed in strips: windows of all kinds of padding, strides,
-// dilations and groups, elementwise operators, normalisations, products, moves; operators of several results, several
-// consumers, residual sums, constants.
+// Random parts of networks whose operators can be computed in strips: windows with all kinds of padding, strides,
+// dilations and groups, elementwise operators, normalisations, products, moves; operators with several results, several
+// users, residual sums, constants.
 #pragma once
 #include <memory>
 #include <random>
@@ -23,7 +23,7 @@ class RandomPiece {
     values_.push_back(graph_->body().add_input("x", Type(kF32, Shape(dims))));
   }
 
-  // Null when this seed and height give no operator at all.
+  // Null if this seed and height give no operator.
   std::unique_ptr<Graph> build() {
     const int64_t ops = pick(random_, 2, 8);
     for (int64_t i = 0; i < 6 * ops && static_cast<int64_t>(values_.size()) <= ops; ++i) {
@@ -119,7 +119,7 @@ class RandomPiece {
       default: return b_.op("Softmax", {x}, {{"axis", pick(random_, 1, 3)}});
     }
   }
-  // Rows times weights, or times another value as attention has it.
+  // Rows times weights, or times another value as in attention.
   Result<Value*> product(Value* x) {
     const Dims dims = shape(x);
     const int64_t columns = pick(random_, 1, 9);

@@ -1,5 +1,4 @@
-// For tests of strips: kernels that evaluate operators by themselves, and programs of graphs whose chains run in
-// strips.
+// For tests of strips: kernels that evaluate single operators, and programs of graphs whose chains run in strips.
 #pragma once
 #include <cstring>
 #include <map>
@@ -22,7 +21,7 @@
 
 namespace tenon::irgen::testing {
 
-// Dense operands only; each call builds the operator anew. Operators named in `without` have no kernel for parts.
+// Dense operands only; each call builds the operator again. Operators named in `without` have no kernel for parts.
 class PlainKernels final : public KernelSource {
  public:
   explicit PlainKernels(std::string without = "") : without_(std::move(without)) {}
@@ -157,7 +156,7 @@ class PlainLowering final : public GroupContext {
   std::map<program::BufferId, Tensor> constants_;
 };
 
-// A graph, the program of it, and memory for its buffers.
+// A graph, its program, and memory for its buffers.
 struct StripRun {
   const Graph& graph;
   PlainKernels kernels;
@@ -217,7 +216,7 @@ inline std::vector<std::string> ops_of(const Chain& chain) {
   return names;
 }
 
-// The bits of the graph interpreter; what a run counts.
+// Checks for the bits of the graph interpreter; returns the statistics of the run.
 inline program::RunStatistics expect_same_bits(const Graph& graph, StripRun& run, bool contract = true) {
   std::mt19937 random(7);
   std::vector<Datum> inputs;

@@ -18,7 +18,7 @@ using namespace testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Why the operator of that name is in no chain.
+// Why the operator with that name is in no chain.
 std::string why_whole(const Graph& graph, std::string_view op,
                       const StripOptions& options = {.mode = StripMode::always}) {
   for (const auto& [whole, why] : find_chains(graph, options).whole)
@@ -175,7 +175,7 @@ TEST(Chains, KeepWithinTheBytesThatAreAllowed) {
   EXPECT_LT(tight.loops.back().step, wide.loops.back().step);
 }
 
-// A model may state such an extent; whether a run can have it is not the planner's to find out by counting.
+// A model may state such an extent; the planner must not try it by counting.
 TEST(Chains, EndTheirSearchForAStepWhateverTheExtent) {
   const auto graph = graph_of(elementwise_chain(INT64_MAX));
   const Chain chain = find_chains(*graph, {.mode = StripMode::always}).chains.at(0);

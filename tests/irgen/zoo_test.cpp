@@ -1,4 +1,4 @@
-// Every architecture of the zoo, small: as programs they give the bits of the interpreter, in no more memory.
+// Every architecture of the zoo in its small form: programs give the bits of the interpreter, in no more memory.
 #include <gmock/gmock.h>
 
 #include <tenon/irgen/strips.hpp>
@@ -46,8 +46,8 @@ TEST_P(ZooPrograms, GiveTheInterpretersBits) {
               (*runner)->report().host_ops.size(), (*runner)->arena_bytes(), (*oracle)->arena_bytes(), on_host.c_str());
 }
 
-// What is planned before a run is what an interpreter takes that frees as the program says: no byte more, and at most
-// the alignment of buffers less.
+// The planned memory is that of an interpreter that frees as the program states: not a byte more, and less by at most
+// the alignment of buffers.
 TEST_P(ZooPrograms, TakeTheMemoryThatWasPredicted) {
   const auto graph = zoo::build(GetParam(), {.size = zoo::Size::tiny});
   ASSERT_TRUE(graph.ok()) << graph.error().to_string();
@@ -71,7 +71,7 @@ TEST_P(ZooPrograms, TakeTheMemoryThatWasPredicted) {
   EXPECT_EQ(planned, bound->arena_lower_bound_bytes().at("host"));
 }
 
-// Chains strip by strip, wherever they can: the same bits.
+// With chains in strips wherever possible: the same bits.
 TEST_P(ZooPrograms, GiveTheSameBitsInStrips) {
   const auto graph = zoo::build(GetParam(), {.size = zoo::Size::tiny});
   ASSERT_TRUE(graph.ok()) << graph.error().to_string();

@@ -1,5 +1,5 @@
-// The plans of the convolution buffer: for each a convolution that takes it, one more element and the next one is
-// taken, and what no plan holds is refused with the numbers.
+// The plans of the convolution buffer: for each, a convolution that uses it; with one more element, the next plan is
+// used. What no plan can hold is refused with the numbers.
 #include "nvdla/buffer_plan.hpp"
 
 #include <gmock/gmock.h>
@@ -76,7 +76,7 @@ TEST(BufferPlan, RefusesWithTheNumbersWhatNoPlanHolds) {
             "1 for 16 kernels), 4 are there on target nvdla-full");
 }
 
-// What the sentence says holds for whole operators, before anything is compiled.
+// The refusal applies to whole operators, before anything is compiled.
 TEST(BufferPlan, IsAReasonToRefuse) {
   std::mt19937 r(1);
   auto backend = create_backend(with_buffer(target_of("nvdla-full"), 4, 4));
@@ -106,7 +106,7 @@ TEST(BufferPlan, CountsTheRowsUnderAPool) {
   EXPECT_EQ(layer.conv_rows({3, 6}).first, 5) << "one row is computed twice";
 }
 
-// The machines of the target files: layers of ResNet-18.
+// The machines of the target files, with layers of ResNet-18.
 TEST(BufferPlan, OfNetworks) {
   const Hardware full = *Hardware::of(target_of("nvdla-full")), small = *Hardware::of(target_of("nvdla-small"));
   EXPECT_EQ(plan_of({64, 56, 56, 64, 3}, full), "all data, all weights; rows 54, banks 13+3");

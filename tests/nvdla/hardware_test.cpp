@@ -1,4 +1,4 @@
-// The machine is read from its file: numbers, and what contradicts itself.
+// The machine is read from its file: numbers, and errors for contradictions.
 #include "nvdla/hardware.hpp"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ TEST(Image, IsSurfacesOfAtoms) {
   EXPECT_EQ(Image::of({1, 17}, full)->bytes, 64) << "one pixel";
 }
 
-// Of nvdla-full, changed.
+// The error for a changed nvdla-full.
 template <class Change>
 std::string fault(Change change) {
   TargetDescription target = target_of("nvdla-full");

@@ -1,4 +1,4 @@
-// Random layers of the machine's kind, alone in a graph, and their runs through the phases and on the reference.
+// Random layers that the machine supports, each alone in a graph, run through the phases and on the reference.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ inline TargetDescription target_of(const std::string& name) {
   return target.ok() ? *target : TargetDescription{};
 }
 
-// nvdla-full or -small with a convolution buffer of another size, on which more layers are split.
+// nvdla-full or -small with another size of the convolution buffer, for which more layers are split.
 inline TargetDescription with_buffer(TargetDescription target, uint64_t banks, uint64_t bank_entries) {
   for (MemorySpace& memory : target.memories)
     if (memory.name == "cbuf") memory.banks = banks, memory.size_bytes = banks * bank_entries * memory.element_bytes;
@@ -52,7 +52,7 @@ inline Tensor random_tensor(std::mt19937& r, ElementType element, Dims dims, dou
   return made;
 }
 
-// A graph, its inputs, and a text for messages.
+// A graph, its inputs, and a description for messages.
 struct Net {
   std::unique_ptr<Graph> graph = std::make_unique<Graph>("net");
   std::vector<Datum> inputs;
@@ -122,7 +122,7 @@ inline void add_epilogue(std::mt19937& r, Attributes& attributes, int64_t most_s
   attributes.set("clip_max", pick(r, 0, 2) == 0 ? pick(r, low, 127) : 127);
 }
 
-// The four phases of the target, on the graph itself.
+// Runs the four phases of the target on the graph.
 inline Result<void> run_phases(TargetBackend& backend, Graph& graph) {
   using AddPasses = Result<void> (TargetBackend::*)(PassManager&);
   for (const AddPasses add : {&TargetBackend::add_tensor_sel, &TargetBackend::add_tensor_sched,
@@ -154,7 +154,7 @@ inline Result<std::vector<Datum>> run_executable(const Executable& executable, c
   return outputs;
 }
 
-// Every operator is one that the target takes.
+// Checks that the target accepts every operator.
 inline std::optional<Refusal> refused(const TargetBackend& backend, const Graph& graph) {
   for (const Op& op : graph.body())
     if (auto refusal = backend.refuses(op)) return refusal;

@@ -1,5 +1,6 @@
-// Each kind of layer on both machines, bit for bit what the reference says of the graph behind tensor selection, over
-// seeded shapes; of i8 also what it says of the graph before. TENON_NVDLA_CASES: how many shapes of products (400).
+// Each kind of layer on both machines: bit for bit the reference's result for the graph after tensor selection, over
+// seeded shapes; for i8 also its result for the original graph. TENON_NVDLA_CASES: the number of shapes of products
+// (400).
 #include "layers.hpp"
 
 #include <cstdlib>
@@ -16,7 +17,7 @@ int cases() {
   return text ? std::atoi(text) : 400;
 }
 
-// The sizes of the target files, and buffers of which layers fill more.
+// The sizes of the target files, and smaller buffers, which more layers exceed.
 std::vector<TargetDescription> machines(const std::string& name) {
   const TargetDescription target = target_of(name);
   return {target, with_buffer(target, 8, name == "nvdla-full" ? 16 : 128),
@@ -125,7 +126,7 @@ void expect_bits(const std::vector<Datum>& got, const std::vector<Datum>& wanted
   for (size_t i = 0; i < got.size(); ++i) ASSERT_TRUE(got[i].tensor().identical(wanted[i].tensor())) << where;
 }
 
-// `products` of f16: bits of the selected graph only.
+// `products` of f16: compares bits of the selected graph only.
 void expect_same(Net& net, const TargetDescription& target, bool products, int seed, int& ran) {
   const std::string where = str("seed ", seed, ", ", target.name, "\n", net.what());
   auto backend = create_backend(target);

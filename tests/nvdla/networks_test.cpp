@@ -1,5 +1,4 @@
-// Whole networks: f16 products near those of the reference, memory that is used again, groups, and compiled networks
-// that are stored.
+// Whole networks: f16 products close to those of the reference, reuse of memory, groups, and stored compiled networks.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -50,9 +49,9 @@ Tensor magnitudes(const Net& net, const Op& conv) {
   return (*made)[0].tensor();
 }
 
-// Both sums are of n products and a bias in f32, in orders of their own: each errs by at most n roundings of 2^-24 of
-// the sum of magnitudes, to first order; then each is rounded to f16 once, by at most 2^-11 of itself or half of f16's
-// smallest step, 2^-25.
+// Both sums are of n products and a bias in f32, in different orders. To first order, each has an error of at most n
+// roundings of 2^-24 of the sum of magnitudes; each is then rounded to f16 once, with an error of at most 2^-11 of
+// itself or half of f16's smallest step, 2^-25.
 TEST(Networks, HalfConvolutionsAreWithinTheBoundOfTwoOrders) {
   for (int seed = 0; seed < 30; ++seed) {
     std::mt19937 r(static_cast<uint32_t>(seed));
@@ -114,7 +113,7 @@ Net residual_network(std::mt19937& r, bool half) {
   return net;
 }
 
-// Bytes of one 4 KiB-aligned entry for each tensor of the graph, in the machine's surfaces: how ONNC lays out DRAM.
+// Bytes of one 4 KiB-aligned entry per tensor of the graph, in the machine's surfaces: ONNC's layout of DRAM.
 int64_t entries_of(const Graph& graph, const Hardware& hardware) {
   int64_t bytes = 0;
   const auto add = [&](const Value& value) {
@@ -164,7 +163,7 @@ TEST(Networks, StoredAndLoadedAgain) {
       (*run_executable(*made.executable, net.inputs))[0].tensor()));
 }
 
-// A stored place that lies outside of DRAM is no write there.
+// A stored address outside DRAM must not lead to a write there.
 TEST(Networks, StoredPlacesAreNotTakenOnTrust) {
   std::mt19937 r(7);
   Net net;

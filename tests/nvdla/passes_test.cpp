@@ -1,5 +1,5 @@
-// The passes by their text: what tensor selection makes, which chains become one operator and which do not, what
-// preparation does to float models, and what the later phases write.
+// The passes by their text form: the result of tensor selection, which chains become one operator and which do not, the
+// preparation of float models, and the output of the later phases.
 #include <gmock/gmock.h>
 
 #include "layers.hpp"
@@ -48,7 +48,7 @@ void run(Graph& graph, const std::vector<Pass>& passes) {
   ASSERT_TRUE(report.ok()) << report.error().to_string();
 }
 
-// Names of the operators behind selection and fusion, with the bounds and windows of products.
+// Names of the operators after selection and fusion, with the bounds and windows of products.
 std::string fused(std::string_view text, const TargetDescription& target = target_of("nvdla-full")) {
   const MachinePtr machine = machine_of(target);
   auto graph = parsed(text);
@@ -156,7 +156,7 @@ TEST(PrepareHalf, CastsAtTheEnds) {
 )");
 }
 
-// What the machine would refuse in f16 stays what it was.
+// Operators that the machine would refuse in f16 are unchanged.
 TEST(PrepareHalf, LeavesWhatIsRefused) {
   auto graph = parsed(R"(graph @g(%x: f32[2,3,8,8], %v: f32[1,4]) -> (%y, %f) {
   %w = Constant {value = splat<f32[4,3,1,1]: 0.5>}

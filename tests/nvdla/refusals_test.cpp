@@ -1,5 +1,5 @@
-// Every limit of the target files and everything that the machine lacks has its own sentence, with the numbers; one
-// less, and the operator is taken.
+// Every limit of the target files and everything that the machine lacks has its own error message with the numbers;
+// just within the limit, the operator is accepted.
 #include <gmock/gmock.h>
 
 #include "layers.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace testing;
 
-// The reason why `target` leaves the last operator of `net` to another one; "" when it takes it.
+// The reason why `target` refuses the last operator of `net`; "" if it accepts it.
 std::string refusal_of(const std::string& target, const Net& net) {
   static std::map<std::string, std::unique_ptr<TargetBackend>> backends;
   if (!backends.contains(target)) {
@@ -63,7 +63,7 @@ TEST(Refusals, LimitsOfConvolutions) {
   EXPECT_EQ(conv({.x = {4, 16, 8, 8}}), "batch 4 is not 1 on target nvdla-full");
 }
 
-// By the lines for Conv, though the operator has another name.
+// The limits for Conv apply, although the operator has another name.
 TEST(Refusals, LimitsOfQuantisedConvolutions) {
   EXPECT_EQ(quantised_conv({.x = {1, 1, 40, 40}, .window = 33}), "kernel 33 exceeds 32 on target nvdla-small");
   EXPECT_EQ(quantised_conv({.x = {1, 1, 40, 40}, .window = 32}), "");
@@ -120,7 +120,7 @@ TEST(Refusals, ElementTypes) {
   EXPECT_EQ(refusal_of("nvdla-full", halves), "");
 }
 
-// The sentence of an f32 operator is that of its form in f16, which preparation would have made.
+// The message for an f32 operator is that for its f16 form, which preparation would have made.
 TEST(Refusals, OfFloatOperatorsTheReasonThatIsNotTheType) {
   std::mt19937 r(1);
   Net wide, fine;

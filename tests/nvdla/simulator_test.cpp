@@ -1,5 +1,5 @@
-// The machine itself: commands by hand, what it refuses, what it counts, and that no register can make it do worse than
-// refuse. TENON_NVDLA_MUTATIONS: how many spoiled commands (4,000).
+// The simulated machine: hand-written commands, what it refuses, what it counts, and that no register value can cause
+// anything worse than a refusal. TENON_NVDLA_MUTATIONS: the number of corrupted commands (4,000).
 #include "nvdla/simulator.hpp"
 
 #include <gmock/gmock.h>
@@ -92,7 +92,7 @@ TEST(Simulator, Counts) {
   EXPECT_EQ(counted->cycles, 4 + 1 + 4);
 }
 
-// Two groups in turns: the second load does not wait for the first product.
+// Two alternating groups: the second load does not wait for the first product.
 TEST(Simulator, LoadsWhileItWorks) {
   OneConvolution one;
   Command second = one.weights, third = one.conv;
@@ -206,7 +206,7 @@ struct Stream {
   std::vector<std::byte> dram;
 };
 
-// A small network on a small machine, with everything that commands can say.
+// A small network on a small machine that uses everything that commands can express.
 Stream stream_of(const char* target, bool half) {
   std::mt19937 r(17);
   Net net;

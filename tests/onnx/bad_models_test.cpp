@@ -1,4 +1,4 @@
-// Models that are wrong or hostile: each gives an error that names the fault; none crashes, hangs or fills the memory.
+// Invalid or hostile models: each gives an error that names the fault; none crashes, hangs or fills the memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -122,7 +122,7 @@ TEST(BadGraphs, Names) {
                  Code::invalid_argument, "\"y\" of graph 'g' is there twice");
 }
 
-// Where both stand is told, not what else may come of it: nodes that seem to wait for each other.
+// The error states where both are, not a consequence: nodes that seem to wait for each other.
 TEST(BadGraphs, TwoValuesOfOneName) {
   const auto expect_twice = [](const Message& graph, const std::string& both) {
     expect_refused(model(graph), Code::invalid_argument, "is made twice in one graph: it is " + both + "; ");
@@ -218,7 +218,7 @@ TEST(BadGraphs, MissingBranch) {
                  Code::invalid_argument, "no graph 'else_branch'", {.allow_unknown_ops = true});
 }
 
-// Though no run may come there.
+// Although a run might not execute it.
 TEST(BadGraphs, RegionsWithinBranchesThatDoNotFit) {
   const auto branch = [](const Message& made, const std::vector<Message>& inputs = {}) {
     return wire::graph({.nodes = {made}, .inputs = inputs, .outputs = {info("r")}});
@@ -356,7 +356,7 @@ TEST(BadTensors, BitsBehindTheEndAndOddBooleans) {
   EXPECT_EQ(constant_of((*booleans)->body().output(0))->data()[2], std::byte{1});
 }
 
-// A hundred bytes that ask for four terabytes: refused when prepared or run, before any memory is asked for.
+// A hundred bytes that request four terabytes: refused when prepared or run, before any memory is requested.
 TEST(BadTensors, ConstantOfShapeBeyondTheBudget) {
   const Message file =
       model(wire::graph({.nodes = {node("ConstantOfShape", {"s"}, {"y"})},
@@ -407,7 +407,7 @@ class ExternalFiles : public testing::Test {
     std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof values);
   }
 
-  // A model whose w, f32[2], lies at `location`.
+  // A model whose w, f32[2], is stored at `location`.
   Result<std::unique_ptr<Graph>> load(std::string_view location, std::string_view offset = "",
                                       std::string_view length = "") const {
     Message tensor = Message().number(1, 2).number(2, kFloatElement).text(8, "w").number(14, 1);
@@ -467,7 +467,7 @@ TEST_F(ExternalFiles, Links) {
   expect_refused("hard.bin", "2 names");
 }
 
-// Makes openat2 fail as it does on kernels before 5.6 and in some sandboxes, for this process only.
+// Makes openat2 fail as on kernels before 5.6 and in some sandboxes, for this process only.
 bool forbid_openat2() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -529,7 +529,7 @@ TEST_F(ExternalFiles, FromMemoryOnlyWithAFolder) {
 
 // ---- Test data ----
 
-// What is written as test data reads back: sequences in each other, optionals that hold something or nothing.
+// What is written as test data can be read back: nested sequences, optionals with a value or empty.
 TEST_F(ExternalFiles, TestDataOfEveryKind) {
   const std::string path = (root_ / "value.pb").string();
   const Type tensors(kF32, Shape()), list = Type::sequence(tensors);

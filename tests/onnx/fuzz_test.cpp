@@ -1,4 +1,4 @@
-// Mutated models: whatever the bytes, import answers with a graph that verifies or with an error. Run under the
+// Mutated models: for any bytes, import returns a graph that passes the verifier, or an error. Run under the
 // sanitizers.
 #include <gtest/gtest.h>
 

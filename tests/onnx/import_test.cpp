@@ -23,7 +23,7 @@ std::unique_ptr<Graph> imported(const Message& model, const ImportOptions& optio
   return graph.ok() ? *std::move(graph) : nullptr;
 }
 
-// `nodes` on input x: f32[dims] and output y, imported, against the text form.
+// Imports `nodes` on input x: f32[dims] and output y, and compares with the text form.
 void expect_import(int64_t version, const std::vector<Message>& nodes, std::string_view expected,
                    const std::vector<Extent>& dims = {2, 3, 4}, const std::vector<Message>& initializers = {}) {
   const auto graph = imported(model(wire::graph({.nodes = nodes,
@@ -452,7 +452,7 @@ std::vector<Datum> results_of(int64_t version, const std::vector<Message>& nodes
   return results.ok() ? *std::move(results) : std::vector<Datum>();
 }
 
-// Nodes of an old version give what nodes of the newest do, on the same input x and the same initializers.
+// Nodes of an old version give the same results as nodes of the newest, for the same input x and initializers.
 void expect_same(int64_t version, const std::vector<Message>& old_nodes, const std::vector<Message>& new_nodes,
                  const std::vector<Extent>& dims = {2, 3, 4}, const std::vector<Message>& initializers = {},
                  const Names& outputs = {"y"}) {

@@ -1,4 +1,4 @@
-// Importing does not hold the weights twice: the peak of the process grows by little more than they take.
+// Importing does not hold the weights twice: the peak memory of the process grows by little more than their size.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -27,7 +27,7 @@ size_t status(const std::string& key) {
   return 0;
 }
 
-// Makes the peak (VmHWM) start again from what is resident now.
+// Resets the peak (VmHWM) to the current resident size.
 bool reset_peak() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5" << std::flush;
@@ -59,7 +59,7 @@ class Weights : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path() const { return (folder_ / "model.onnx").string(); }
 
-  // How far `after` an import a line of the status rises above what `before` says, while the graph lives.
+  // How far a line of the status rises during an import above its value `before`, while the graph is alive.
   size_t growth(const char* before, const char* after) {
     const size_t was = status(before);
     EXPECT_GT(was, 0u) << before;

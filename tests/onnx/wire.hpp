@@ -1,4 +1,4 @@
-// Writes ONNX files field by field, so that tests can make the malformed as well as the well-formed: a Protocol Buffers
+// Writes ONNX files field by field, so that tests can make malformed as well as well-formed files. A Protocol Buffers
 // message is a list of (field number * 8 + wire type, value), see https://protobuf.dev/programming-guides/encoding.
 #pragma once
 #include <cstring>
@@ -82,7 +82,7 @@ inline Message node(std::string_view op, const Names& inputs, const Names& outpu
   return out;
 }
 
-// A dim of a text is a symbol.
+// A dim given as text is a symbol.
 struct Extent {
   int64_t value = 0;
   std::string_view symbol = {};

@@ -1,10 +1,10 @@
-// Attention against the reference, with random shapes and options.
+// Attention compared with the reference, with random shapes and options.
 //
-// Not bit for bit: a running softmax divides at the end, and sums in another order than the reference, block by block.
-// What is compared are weighted means of values in [-1, 1], whose terms are each some units of f32 apart; narrow floats
-// are rounded once more when they are stored, and may then differ by a unit of theirs.
+// Not bit for bit: an online softmax divides at the end, and sums in a different order from the reference, block by
+// block. The compared values are weighted means of values in [-1, 1], whose terms have errors of some units of f32
+// each; narrow floats are rounded once more when they are stored, and may then differ by one of their units.
 //
-// TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first.
+// TENON_FUZZ_SEEDS sets the number of seeds, TENON_FUZZ_FIRST the first.
 #include <limits>
 
 #include <support_lib/environment.hpp>
@@ -90,7 +90,7 @@ class RandomAttention {
   };
 
   int64_t one_of(int64_t count) { return std::uniform_int_distribution<int64_t>(0, count - 1)(random_); }
-  // Often about a vector long, or nothing.
+  // Often about the length of a vector, or 0.
   int64_t extent(int64_t most) {
     constexpr int64_t kEdges[] = {0, 1, 1, 15, 16, 17, 32, 33};
     return one_of(2) ? kEdges[one_of(8)] : 1 + one_of(most);
@@ -101,7 +101,7 @@ class RandomAttention {
     call_ += str(inputs_.empty() ? "" : ", ", "%", name);
     inputs_.push_back({name, element, dims});
   }
-  // Of fewer axes, repeated along some, or ending before the keys do.
+  // With fewer axes, broadcast along some, or shorter than the keys.
   void add_mask(Dims dims) {
     if (one_of(2)) {
       call_ += ", _";
@@ -113,7 +113,7 @@ class RandomAttention {
     dims.erase(dims.begin(), dims.begin() + one_of(4));
     add_input("m", one_of(2) ? kBool : kF32, dims);
   }
-  // -inf in places, and in the whole of some rows.
+  // -inf in some positions, and in some whole rows.
   void hide(Tensor& mask) {
     const auto all = mask.mutable_as<float>();
     const size_t width = mask.dims().empty() ? 1 : static_cast<size_t>(std::max<int64_t>(mask.dims().back(), 1));
@@ -151,7 +151,7 @@ TEST_F(OpenclAttention, OfRandomShapesIsTheReference) {
   }
 }
 
-// One kernel, and no memory for scores: two million of them here.
+// A single kernel, and no memory for scores, of which there are two million here.
 TEST_F(OpenclAttention, ScoresAreInNoMemory) {
   constexpr std::string_view kText =
       "graph @g(%q: f32[1,2,1024,16], %k: f32[1,2,1024,16], %v: f32[1,2,1024,16]) -> %z { %y = Attention %q, %k, %v "
@@ -171,7 +171,7 @@ TEST_F(OpenclAttention, ScoresAreInNoMemory) {
   EXPECT_TRUE(comparison.equal) << comparison.difference;
 }
 
-// Work groups of several items share the panels, each has rows of its own.
+// Work groups of several items share the panels; each item has rows of its own.
 TEST_F(OpenclAttention, OfWorkGroupsIsTheReference) {
   for (const int64_t group : {8, 64}) {
     TargetDescription target = cpu_target();

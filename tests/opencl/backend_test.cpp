@@ -1,5 +1,4 @@
-// The targets of the plugin, without its library: what they take, what they make of it, what they refuse, and what is
-// left when something fails.
+// The targets of the plugin, without its library: what they accept, compile and refuse, and the state after a failure.
 #include "opencl/backend.hpp"
 
 #include <gmock/gmock.h>
@@ -106,7 +105,7 @@ TEST_F(OpenclBackend, ManyExtentsOneProgram) {
   EXPECT_GT(executable->arena_bytes(), 0u);
 }
 
-// Extents that only the values of an input decide are planned for by the run that has them.
+// Extents that depend on the values of an input are planned in the run.
 TEST_F(OpenclBackend, TheArenaOfWhatARunDecidesIsToldAfterIt) {
   constexpr std::string_view kText = R"(graph @g(%x: f32[6,4], %shape: i64[2]) -> %y {
     %a = Reshape %x, %shape

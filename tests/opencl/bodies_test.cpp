@@ -1,7 +1,7 @@
-// Random bodies through the whole walk, on the device, against their operators one by one. The device is a CPU and
-// works in the memory of this process, so buffers end at guard pages.
+// Random bodies through the whole compilation, on the device, compared with their operators one by one. The device is a
+// CPU that works in the memory of this process, so buffers end at guard pages.
 //
-// TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first. A kernel takes the device's compiler long.
+// TENON_FUZZ_SEEDS sets the number of seeds, TENON_FUZZ_FIRST the first. The device's compiler is slow.
 #include <cstdlib>
 #include <numeric>
 
@@ -60,7 +60,7 @@ class OpenclBodies : public OpenclTest {
 
 TEST_F(OpenclBodies, MatchTheOperatorsOneByOne) { try_seeds({}); }
 
-// As on a GPU: neighbouring items touch neighbouring elements.
+// As on a GPU: adjacent items access adjacent elements.
 TEST_F(OpenclBodies, OfItemsThatShareTheLanesMatchThem) { try_seeds({.items = 8, .group = 8}); }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The families of compute kernels beyond products, windows and places, against the reference.
+// The families of compute kernels other than products, windows and moves, compared with the reference.
 //
-// Tolerances: integers, and what is only moved, bit for bit; sums of doubles that the reference keeps in doubles as
-// well differ in the last unit of f32; functions of f32 by some units; a recurrence carries these from step to step.
+// Tolerances: integers and moved elements, bit for bit; sums in double, as in the reference, differ in the last unit of
+// f32; functions of f32 by some units; a recurrence propagates these from step to step.
 #include <cmath>
 
 #include <gmock/gmock.h>
@@ -167,7 +167,7 @@ const ComputeCase kOthers[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Others, OpenclCompute, ::testing::ValuesIn(kOthers), name_of);
 
-// Every number of 8 bits from and to f32, f16 and bf16, and every f16 to each of them: all of rounding's ties.
+// Every 8-bit number to and from f32, f16 and bf16, and every f16 to each of them: all ties of rounding.
 class OpenclSmallFloats : public OpenclTest, public ::testing::WithParamInterface<ElementType> {
  protected:
   void expect_cast(ElementType from, ElementType to, const Tensor& input, std::string_view attributes) {
@@ -211,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Types, OpenclSmallFloats,
 
 class OpenclFaults : public OpenclTest {};
 
-// Lengths and positions beyond what is there are errors of the run, and the stream is usable.
+// Lengths and positions out of range are errors of the run, and the stream remains usable.
 TEST_F(OpenclFaults, WhatLiesOutsideIsAnErrorOfTheRun) {
   constexpr std::string_view kText =
       "graph @g(%x: f32[1,1,2,4], %c: f32[3,2], %s: f32[3,2], %i: i64[1,2]) -> %y { %y = RotaryEmbedding %x, %c, %s, "

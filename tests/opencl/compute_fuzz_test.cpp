@@ -1,8 +1,8 @@
-// Random products and convolutions with random elementwise operators behind them against the reference, bit for bit:
+// Random products and convolutions followed by random elementwise operators, compared with the reference bit for bit:
 // operands are small integers, so that every order of a sum gives the same.
 //
-// TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first. One graph has kProducts of them: a device's
-// compiler takes its time for each program.
+// TENON_FUZZ_SEEDS sets the number of seeds, TENON_FUZZ_FIRST the first. One graph has kProducts of them, because a
+// device's compiler is slow for each program.
 #include <support_lib/environment.hpp>
 
 #include "fuzz_support.hpp"
@@ -73,7 +73,7 @@ class RandomProducts : public RandomLines {
                    begin, end, "]}"));
   }
 
-  // Exact operators, with an operand that is repeated along some dims.
+  // Exact operators, with an operand that is broadcast along some dims.
   std::string elementwise(const std::string& value, const Dims& dims) {
     static constexpr const char* kUnary[] = {"Relu", "Neg", "Abs", "Ceil"};
     static constexpr const char* kBinary[] = {"Add", "Sub", "Max", "Min"};
@@ -117,7 +117,7 @@ TEST_F(OpenclComputeFuzz, RandomProductsWithEpiloguesHaveTheBitsOfTheReference) 
   right(cpu_target(), tenon::testing::seeds(3));
 }
 
-// As targets/opencl-gpu.yaml has them, and groups that nothing divides.
+// As in targets/opencl-gpu.yaml, and with group sizes that divide nothing.
 TEST_F(OpenclComputeFuzz, SoTheyHaveInWorkGroups) {
   for (const char* group : {"64", "6"}) {
     SCOPED_TRACE(str("groups of ", group));

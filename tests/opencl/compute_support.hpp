@@ -1,4 +1,4 @@
-// A graph on a device against the reference, by table.
+// Compares a graph on a device with the reference, by table.
 #pragma once
 #include <support_lib/random_tensor.hpp>
 
@@ -35,7 +35,7 @@ class OpenclCompute : public OpenclTest, public ::testing::WithParamInterface<Co
     return inputs;
   }
 
-  // No operator is refused, all run on the device, and the outputs are the reference's.
+  // No operator is refused, all run on the device, and the outputs equal the reference's.
   void expect_reference(const ComputeCase& of) {
     auto backend = create_backend(cpu_target());
     ASSERT_TRUE(backend.ok()) << backend.error().to_string();

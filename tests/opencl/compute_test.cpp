@@ -1,4 +1,5 @@
-// Compute kernels against the reference: one graph a case, with values and extents that reach tiles' ends.
+// Compute kernels compared with the reference: one graph per case, with values and extents that reach the ends of
+// tiles.
 #include <gmock/gmock.h>
 
 #include "compute_support.hpp"

@@ -1,4 +1,4 @@
-// What devices say of themselves, streams and buffers, and programs in files.
+// Properties of devices, streams and buffers, and programs in files.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -92,7 +92,7 @@ class OpenclPrograms : public OpenclTest {
     folder = mkdtemp(name);
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
-  // Another cache on the same folder, as another process has it.
+  // Another cache on the same folder, as in another process.
   ProgramCache cache(Binaries binaries = Binaries::files) {
     const Api& cl = **api();
     cl_int code = CL_SUCCESS;

@@ -1,8 +1,8 @@
-// Sub-groups of any size on a device that has none: functions of sub-groups as macros of local memory and barriers, in
-// every program that is made while an EmulatedSubGroups lives. For PoCL, whose compiler is clang.
+// Sub-groups of any size on a device that has none: sub-group functions as macros with local memory and barriers, in
+// every program that is built during the lifetime of an EmulatedSubGroups. For PoCL, whose compiler is clang.
 //
-// They do what a device may do: items of a sub-group are not neighbours in the work group, the last sub-group is
-// smaller, a maximum forgets what is no number, and an item that there is not hands out nonsense.
+// They do everything that a device is allowed to do: items of a sub-group are not adjacent in the work group, the last
+// sub-group is smaller, a maximum ignores NaN, and a non-existent item gives arbitrary values.
 #pragma once
 #include <string>
 

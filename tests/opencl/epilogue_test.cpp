@@ -1,4 +1,5 @@
-// Snippets behind compute kernels: one launch for both, with the reference's results. Each profile entry is a launch.
+// Snippets fused into compute kernels: one launch for both, with the reference's results. Each profile entry is a
+// launch.
 #include <gmock/gmock.h>
 
 #include <support_lib/random_tensor.hpp>

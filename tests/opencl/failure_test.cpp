@@ -1,5 +1,4 @@
-// What is left when the driver fails: an error that says what and where, a process that goes on, and no object that
-// nobody owns.
+// The state after the driver fails: an error that says what and where, a process that continues, and no leaked object.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -16,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A snippet, a compute kernel with another behind it, and one that can fail.
+// A snippet, a compute kernel followed by another one, and one that can fail.
 constexpr std::string_view kNetwork = R"(graph @g(%x: f32[8,16], %w: f32[16,8], %i: i64[3]) -> %y {
   %e = Exp %x "grow"
   %m = MatMul %e, %w "mix"
@@ -24,7 +23,7 @@ constexpr std::string_view kNetwork = R"(graph @g(%x: f32[8,16], %w: f32[16,8], 
   %y = Gather %r, %i "choose" {axis = 0}
 })";
 
-// A function of the driver that answers with a code while this lives; objects it does not make.
+// Makes a function of the driver return a code for its lifetime, without creating objects.
 template <auto kMember>
 class Failing;
 template <class R, class... A, R (*Api::*kMember)(A...)>
@@ -62,7 +61,7 @@ class OpenclFailure : public OpenclTest {
     inputs = {Datum(x), Datum(w), Datum(chosen)};
     expected = on_reference(**parse_graph(kNetwork), inputs)[0];
   }
-  // From nothing, with a device of its own if there was none that is trusted.
+  // A complete run, with a new device if there is no trusted one.
   Result<std::vector<Tensor>> whole_run() {
     TENON_TRY(backend, create_backend(cpu_target()));
     TENON_TRY(graph, parse_graph(kNetwork));
@@ -132,7 +131,7 @@ TEST_F(OpenclFailure, OfMakingThingsIsAnErrorThatNamesThem) {
   expect_right(whole_run());
 }
 
-// Another object of the same device, and the reference, work on while one is lost, and after it.
+// Another object of the same device, and the reference, continue to work while one is lost, and afterwards.
 TEST_F(OpenclFailure, ALostDeviceIsReplaced) {
   auto backend = *create_backend(cpu_target());
   auto executable = *compiled(*backend, *parse_graph(kNetwork));
@@ -214,14 +213,14 @@ TEST_F(OpenclFailure, MemoryThatIsKeptIsGivenBackBeforeMemoryIsShort) {
   EXPECT_EQ(device->allocate("global", 5000).error().code(), Code::resource_exhausted);
 }
 
-// A device that has begun nothing of what is enqueued, whatever it has done.
+// A device that reports nothing as begun, whatever it has done.
 cl_int report_queued(cl_event, cl_event_info, size_t bytes, void* status, size_t*) {
   const cl_int queued = CL_QUEUED;
   std::memcpy(status, &queued, std::min(bytes, sizeof queued));
   return CL_SUCCESS;
 }
 
-// Of runs whose shapes are known, once their queue was as deep as it gets.
+// Runs with known shapes, after their queue has reached its greatest depth.
 TEST_F(OpenclFailure, WarmRunsMakeEventsOnly) {
   auto backend = *create_backend(cpu_target());
   auto executable = *compiled(*backend, *parse_graph(kNetwork));
@@ -262,7 +261,7 @@ TEST_F(OpenclFailure, WarmRunsMakeEventsOnly) {
   for (size_t kind = 0; kind < kObjectKinds; ++kind) EXPECT_LE(after[kind], before[kind]) << "of kind " << kind;
 }
 
-// In a process whose only user of the device this is: streams, events, pinned memory, runs that fail.
+// In a process that does not use the device otherwise: streams, events, pinned memory, runs that fail.
 TEST_F(OpenclFailure, NothingOfTheDriverIsLeftBehind) {
   stream.reset(), device.reset();
   const auto before = live_objects();

@@ -1,4 +1,4 @@
-// What random graphs of one kind share: how a graph is written down.
+// Shared by random graphs of one kind: writing a graph.
 #pragma once
 #include <random>
 

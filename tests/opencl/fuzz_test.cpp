@@ -1,6 +1,6 @@
-// Random graphs on the device against the reference, bit for bit but for the bits of a NaN.
+// Random graphs on the device compared with the reference, bit for bit except for the bits of a NaN.
 //
-// TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first.
+// TENON_FUZZ_SEEDS sets the number of seeds, TENON_FUZZ_FIRST the first.
 #include <support_lib/environment.hpp>
 #include <support_lib/random_dag.hpp>
 
@@ -9,7 +9,7 @@
 namespace tenon::opencl::testing {
 namespace {
 
-// With guard zones, and without, where memory of the arena serves several buffers.
+// With guard zones, and without, where several buffers share memory of the arena.
 void try_graph(ClStream& stream, const TargetDescription& target, const Graph& graph,
                const std::vector<Datum>& inputs) {
   for (const TargetDescription& form : {guarded_target(target), target}) {
@@ -32,7 +32,7 @@ void try_graphs(ClStream& stream, const TargetDescription& target) {
 
 TEST_F(OpenclTest, RandomGraphsHaveTheBitsOfTheReference) { try_graphs(*stream, cpu_target()); }
 
-// Fewer elements than lanes, of 8 bytes in one operand and of 2 in a result (seed 6634, in short).
+// Fewer elements than lanes, with 8 bytes in one operand and 2 in a result (seed 6634, reduced).
 TEST_F(OpenclTest, NarrowedTailsAreStored) {
   const auto graph = parse_graph(R"(graph @g(%x: i64[7]) -> (%below, %narrow) {
   %0 = Sub %x, %x : i64[7]

@@ -44,8 +44,8 @@ TEST(OpenclGroupForm, ShortRowsLeaveItemsToOtherChunks) {
   EXPECT_EQ(items_of_chunk(BodyBuilder("scalar", "").take(), 4, 64), 1);
 }
 
-// What clang makes of a source for a GPU, one of the kind that has no vectors at addresses of elements; empty without a
-// clang.
+// The code that clang generates from a source for a GPU of the kind without vector accesses at element alignment; empty
+// without clang.
 std::string ptx_of(const std::string& source) {
   const std::filesystem::path file =
       std::filesystem::path(::testing::TempDir()) / str("tenon_group_form_", getpid(), ".cl");

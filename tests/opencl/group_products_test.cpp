@@ -1,5 +1,5 @@
-// Products and convolutions of work groups on a CPU: a kernel that serves all extents, at extents around those of its
-// tile, against the reference. Elements are small whole numbers, whose sums are exact in any order.
+// Products and convolutions of work groups on a CPU: a kernel for all extents, at extents around those of its tile,
+// compared with the reference. Elements are small whole numbers, whose sums are exact in any order.
 #include <gmock/gmock.h>
 
 #include <support_lib/environment.hpp>
@@ -16,7 +16,7 @@ using tenon::testing::pick;
 using tenon::testing::random_tensor;
 using ::testing::HasSubstr;
 
-// How a target writes its kernels: targets/opencl-gpu.yaml, and groups that nothing divides.
+// Settings of a target's kernels: targets/opencl-gpu.yaml, and group sizes that divide nothing.
 struct Groups {
   const char* name;
   int64_t group, lanes;
@@ -75,7 +75,7 @@ class OpenclGroupProducts : public OpenclTest {
     }
   }
 
-  // The tile of kernels whose extents only a run knows.
+  // The tile of kernels whose extents are known only at run time.
   GroupTile tile_of(const Groups& of, ElementType work) const {
     const ComputeTarget target{this->target,
                                *table,
@@ -95,7 +95,7 @@ class OpenclGroupProducts : public OpenclTest {
   std::mt19937 random_{seed_};
 };
 
-// Seed 901 of opencl_compute_fuzz_test, in short: two of six items fetch nothing.
+// Seed 901 of opencl_compute_fuzz_test, reduced: two of six items fetch nothing.
 TEST_F(OpenclGroupProducts, ItemsWithoutAPlaceHarmNobody) {
   const auto conv = compile({"six", 6, 4}, R"(graph @g(%x: f32[2,9,5,8,34], %w: f32[4,9,2,4,1]) -> %y {
   %y = Conv %x, %w {dilations = [2, 2, 1], group = 1, pads = [2, 0, 0, 2, 3, 0], strides = [1, 3, 2]}

@@ -1,5 +1,5 @@
-// The tile of a work group: what it is for which machine, and that its walks over panels fetch each element once, from
-// neighbouring addresses, into different banks. No device is needed.
+// The tile of a work group: its size for different machines, and that its traversals of panels fetch each element once,
+// from adjacent addresses, into different banks. No device is needed.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -35,7 +35,7 @@ TEST_F(GroupTileTest, OfLargeMatricesIsEightByEightSumsOfEachItem) {
   EXPECT_EQ(tile.columns(), 64);
   EXPECT_EQ(tile.depth, 16);
   EXPECT_TRUE(tile.ahead);
-  // Extents that only a run knows are taken for many.
+  // Extents that are known only at run time are assumed to be large.
   const GroupTile unknown = choose_group_tile({}, 1, kF32, card());
   EXPECT_EQ(unknown.block_rows(), 64);
   EXPECT_EQ(unknown.columns(), 64);
@@ -91,7 +91,7 @@ TEST_F(GroupTileTest, FetchesAheadWhereThereAreRegisters) {
   EXPECT_EQ(choose_group_tile({}, 1, kF32, target).depth, 16);
 }
 
-// The element of item `own` in load `i`: line and step, or nothing, as define_group_tile() writes it down.
+// The element of item `own` in load `i`: line and step, or nothing, as written by define_group_tile().
 std::optional<std::pair<int64_t, int64_t>> element(const PanelWalk& walk, const GroupTile& tile, int64_t lines,
                                                    int64_t own, int64_t i) {
   const int64_t first = own % walk.span, behind = own / walk.span;

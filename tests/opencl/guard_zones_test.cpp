@@ -1,4 +1,4 @@
-// Guard zones: results are those without them, and a kernel that writes beside its buffers is found.
+// Guard zones: results equal those without them, and a kernel that writes outside its buffers is detected.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ constexpr std::string_view kRows = R"(graph @g(%x: f32[4,3], %i: i64[5]) -> %y {
 
 decltype(&clCreateProgramWithSource) g_create = nullptr;
 
-// Writes of compute kernels go one element too far.
+// Makes compute kernels write one element too far.
 cl_program create_with_wrong_stores(cl_context context, cl_uint, const char** texts, const size_t* sizes,
                                     cl_int* code) {
   constexpr std::string_view kStore = "r0)[i] = ", kWrong = "r0)[(i) + 1] = ";

@@ -1,4 +1,4 @@
-// What `tenon emit` shows: golden files of the source with the operators beside its lines. No device is needed.
+// The output of `tenon emit`: golden files of the source with the operators next to its lines. No device is needed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,14 +20,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A device that no machine has, so that every machine has the same files.
+// A fictitious device, so that every machine has the same files.
 Compiler some_compiler() {
   TargetDescription target;
   target.name = "opencl-some";
   return Compiler(target, **jitter_table(), {.lanes = 4});
 }
 
-// With sub-groups, of which kernels ask for 16 items.
+// With sub-groups, for which kernels request 16 items.
 Compiler compiler_with_sub_groups() {
   TargetDescription target;
   target.name = "opencl-some";
@@ -68,7 +68,8 @@ TEST(OpenclListing, OfAGather) {
       listed("graph @g(%table: f32[40,9], %words: i64[3]) -> %rows { %rows = Gather %table, %words \"embed\" }"));
 }
 
-// Sums by what sub-groups have, a product by shuffles, and the largest of floats by integers, so that no NaN is lost.
+// Sums by sub-group functions, a product by shuffles, and the maximum of floats through integers, so that no NaN is
+// lost.
 TEST(OpenclListing, OfFoldsBySubGroups) {
   expect_golden("folds_by_sub_groups.cl", listed(R"(graph @g(%x: f32[9,200]) -> (%all, %most, %times) {
   %axis = Constant {value = dense<i64[1]: 1>} : i64[1]
@@ -79,7 +80,7 @@ TEST(OpenclListing, OfFoldsBySubGroups) {
                                                  compiler_with_sub_groups()));
 }
 
-// Items of neighbouring slices are neighbours, and add up in their sub-group.
+// Items of adjacent slices are adjacent, and add up in their sub-group.
 TEST(OpenclListing, OfAProductOfFewRowsBySubGroups) {
   expect_golden("gemv_by_sub_groups.cl",
                 listed("graph @g(%row: f32[1,512], %weights: f32[40,512]) -> %y {\n %y = Gemm %row, %weights \"dense\" "
@@ -87,7 +88,7 @@ TEST(OpenclListing, OfAProductOfFewRowsBySubGroups) {
                        compiler_with_sub_groups()));
 }
 
-// Every line that computes has its operator; a label cannot leave its comment.
+// Every line that computes names its operator; a label cannot end its comment.
 TEST(OpenclListing, NamesTheOperatorBesideEachLine) {
   const std::string text = listed(
       "graph @g(%x: f32[1,2,5,5], %p: f32[1,3,3,2]) -> %y { %y = GridSample %x, %p \"warp\\\\\" {mode = \"cubic\"} }");

@@ -1,5 +1,5 @@
-// Kernels of devices with little local memory ask for no more than there is. No device is needed: what a source
-// declares is worked out from its text.
+// On devices with little local memory, kernels request no more than is available. No device is needed: the declarations
+// of a source are evaluated from its text.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -30,7 +30,7 @@ constexpr const char* kGraphs[] = {
     "48} }",
 };
 
-// The value of what a source defines: numbers, names, + - * / and brackets.
+// Evaluates the definitions of a source: numbers, names, + - * / and brackets.
 class Expression {
  public:
   Expression(std::string_view text, const std::map<std::string, std::string>& defines)
@@ -79,7 +79,7 @@ class Expression {
   size_t at_ = 0;
 };
 
-// Of "float", "double8" ...
+// The size of "float", "double8" ...
 int64_t bytes_of(const std::string& type) {
   const size_t digit = type.find_first_of("0123456789");
   const std::string scalar = type.substr(0, digit);

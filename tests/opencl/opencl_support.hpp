@@ -1,4 +1,4 @@
-// The device of these tests, and kernels on it one by one.
+// The device of these tests, and running single kernels on it.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 
 namespace tenon::opencl::testing {
 
-// TENON_TEST_OPENCL_DEVICE=gpu (or any) has the tests on another device: a GPU, or a simulator of one.
+// TENON_TEST_OPENCL_DEVICE=gpu (or any) runs the tests on another device: a GPU, or a simulator of one.
 inline TargetDescription cpu_target() {
   const char* type = std::getenv("TENON_TEST_OPENCL_DEVICE");
   TargetDescription target;
@@ -29,7 +29,7 @@ inline TargetDescription cpu_target() {
   return target;
 }
 
-// With guard zones around every buffer (guard_zones.hpp), as long as a row of vectors.
+// With guard zones around every buffer (guard_zones.hpp), of the length of a row of vectors.
 inline TargetDescription guarded_target(TargetDescription target) {
   target.options.add("guard_zones", Setting::word("256"));
   return target;
@@ -54,7 +54,7 @@ class OpenclTest : public ::testing::Test {
 
 using Bytes = std::vector<std::byte>;
 
-// A function of the driver that fails while this lives.
+// Makes a function of the driver fail for its lifetime.
 template <class F>
 class Fault {
  public:
@@ -66,7 +66,7 @@ class Fault {
   F was_;
 };
 
-// Calls of a function of the driver while this lives; one at a time for each function.
+// Counts calls of a function of the driver for its lifetime; only one at a time per function.
 template <auto kMember>
 class Counted;
 template <class R, class... A, R (*Api::*kMember)(A...)>
@@ -88,7 +88,7 @@ class Counted<kMember> {
   R (*was_)(A...);
 };
 
-// One launch of `source` with the words of `chunks` chunks; ports that are null begin at address 0.
+// One launch of `source` with the words of `chunks` chunks; null ports begin at address 0.
 inline Result<void> launch(ClStream& stream, const std::string& source, std::span<const int64_t> words, int64_t chunks,
                            const std::vector<cl_mem>& ports, const GroupForm& form = {}) {
   ClDevice& device = stream.cl_device();

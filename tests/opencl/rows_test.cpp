@@ -1,4 +1,4 @@
-// Every row of the table against an oracle: one kernel a type, with an output for each operator.
+// Every row of the table compared with an oracle: one kernel per type, with an output for each operator.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -39,7 +39,7 @@ std::string hex(uint64_t bits) {
   return text;
 }
 
-// The values of `type` that unary functions are tried on, and a second column to pair them with.
+// The values of `type` with which unary functions are tested, and a second column for pairs.
 std::vector<Column> columns_of(ElementType type) {
   std::vector<Column> columns = sample_columns(type, 3, kSeed);
   if (type != kF32) return columns;

@@ -1,4 +1,4 @@
-// The measured search: right whatever it chooses, and what it has found is chosen again from a file.
+// The measured search: correct whatever it chooses, and its choice is reused from a file.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kText =
     "graph @g(%a: f32[37,29], %b: f32[29,70]) -> %y {\n %m = MatMul %a, %b\n %y = Relu %m\n}";
 
-// Each test has a folder of its own for what is cached, and a driver that has looked at nothing yet.
+// Each test has a cache folder of its own, and a driver that has searched nothing yet.
 class OpenclSearch : public OpenclTest {
  protected:
   void SetUp() override {

@@ -1,5 +1,5 @@
-// Streams: what overlaps, what keeps its order, pinned memory and staging. A device that shares memory with the host is
-// run as one that does not as well: then copies are staged, and pinned memory is the driver's.
+// Streams: overlap, order, pinned memory and staging. A device that shares memory with the host is also used as one
+// that does not: copies are then staged, and pinned memory belongs to the driver.
 #include "opencl/cl_stream.hpp"
 
 #include <gmock/gmock.h>
@@ -59,7 +59,7 @@ class OpenclStream : public OpenclTest, public ::testing::WithParamInterface<boo
   std::unique_ptr<Executable> negate;
 };
 
-// Keeps a stream's kernels waiting until the host says go, by memory that both have.
+// Makes a stream's kernels wait until the host releases them, through shared memory.
 class Gate {
  public:
   explicit Gate(ClStream& stream) {
@@ -100,7 +100,7 @@ TEST_P(OpenclStream, CopiesOverlapTheKernelsOfOneStream) {
   Gate gate(*stream);
   const auto now = run(*stream, b);
   ASSERT_TRUE(now.ok());
-  // Run N waits behind the gate; the output of N-1 and the input of N+1 come and go.
+  // Run N waits for the gate; the output of N-1 and the input of N+1 are copied meanwhile.
   std::vector<float> out(first.size());
   const auto out_done = stream->copy_to_host(std::as_writable_bytes(std::span(out)), *before->first, 0);
   const auto in_done = stream->copy_to_device(*c, 0, std::as_bytes(std::span(third)));
@@ -132,7 +132,7 @@ TEST_P(OpenclStream, StreamsOfADeviceKeepTheOrderOfABuffer) {
   ASSERT_TRUE(run(*stream, in).ok()) << "a plan for these extents";
   Gate gate(*stream);
   const auto copied = stream->copy_to_device(*in, 0, std::as_bytes(std::span(data)));
-  const auto first = run(*stream, in);  // behind the gate
+  const auto first = run(*stream, in);  // waits for the gate
   const auto second = run(*other, first->first);
   const auto read = other->copy_to_host(std::as_writable_bytes(std::span(out)), *second->first, 0);
   ASSERT_TRUE(copied.ok() && first.ok() && second.ok() && read.ok());
@@ -196,7 +196,7 @@ TEST_P(OpenclStream, CopiesToTheHostAreThereWhenTheySaySo) {
   EXPECT_EQ(out, ones);
   ASSERT_TRUE(stream->copy_to_host(bytes, *b, 0).ok() && stream->synchronize().ok());
   EXPECT_EQ(out, twos);
-  // From where it goes to.
+  // The host buffer that one copy reads is the one that the copy before it writes.
   auto c = *device->allocate("global", bytes.size());
   ASSERT_TRUE(stream->copy_to_host(bytes, *a, 0).ok());
   ASSERT_TRUE(stream->copy_to_device(*c, 0, bytes).ok());
@@ -213,7 +213,7 @@ TEST_P(OpenclStream, CopiesToTheHostAreThereWhenTheySaySo) {
   EXPECT_TRUE(outlives->done() && outlives->wait().ok());
 }
 
-// What a stream is told in random order, against the same on the host at once.
+// Random commands for a stream, compared with executing them on the host immediately.
 class RandomWork {
  public:
   RandomWork(uint32_t seed, ClStream& stream, const Executable& negate)

@@ -1,4 +1,4 @@
-// Folds and sums of work groups by sub-groups: those of the device where it has them, and emulated ones of all sizes.
+// Reductions and sums of work groups by sub-groups: those of the device if it has them, and emulated ones of all sizes.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -59,7 +59,7 @@ class OpenclSubGroups : public OpenclTest {
     return made;
   }
 
-  // Whole numbers, whose sums are exact in any order; of operand 2 any floats, some of which are no numbers.
+  // Whole numbers, whose sums are exact in any order; for operand 2 any floats, some of which are NaN.
   Tensor input(size_t operand, ElementType element, const Dims& dims) {
     if (!element.is_float()) return random_tensor(random_, element, dims, element.is_signed_int() ? -3 : 1, 3);
     Tensor made = *Tensor::allocate(element, dims);
@@ -122,7 +122,7 @@ class OpenclSubGroups : public OpenclTest {
   std::mt19937 random_{seed_};
 };
 
-// Parts of a group that do and do not divide it, one item, and more than the group has.
+// Parts of a group that divide it and that do not, one item, and more than the group has.
 struct Emulation {
   int64_t group;
   int size;

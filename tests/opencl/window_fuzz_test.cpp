@@ -1,9 +1,9 @@
-// Random windows over planes, pools and depthwise convolutions, against the reference, in both forms (planes.hpp):
-// where inputs lie, and by work groups of several items. Elements are small integers, some of them infinite or no
-// numbers where a pool takes the largest.
+// Random windows over planes, pools and depthwise convolutions, compared with the reference, in both forms
+// (planes.hpp): reading inputs in place, and by work groups of several items. Elements are small integers; for maximum
+// pools some are infinite or NaN.
 //
-// TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first. One graph has kWindows of them: a device's
-// compiler takes its time for each program.
+// TENON_FUZZ_SEEDS sets the number of seeds, TENON_FUZZ_FIRST the first. One graph has kWindows of them, because a
+// device's compiler is slow for each program.
 #include <limits>
 #include <set>
 
@@ -34,7 +34,7 @@ class RandomWindows : public RandomLines {
     Tensor made = input(i);
     if (!of_largest_.contains(i)) return made;
     using Limits = std::numeric_limits<float>;
-    const int64_t one_in = one_of(2) ? 40 : 1000;  // rows of numbers alone are taken another way
+    const int64_t one_in = one_of(2) ? 40 : 1000;  // rows that hold only numbers follow a different path
     for (float& element : made.mutable_as<float>())
       if (one_of(one_in) == 0) element = one_of(2) ? -Limits::infinity() : Limits::quiet_NaN();
     return made;
@@ -115,7 +115,7 @@ class OpenclWindows : public OpenclTest {
     std::vector<Datum> inputs;
     for (size_t i = 0; i < windows.inputs(); ++i) inputs.emplace_back(windows.value(i));
     std::vector<OpProfile> profile;
-    // An average's division is rounded once more where it is made of doubles.
+    // The division of an average is rounded once more where it is computed in doubles.
     expect_reference(*stream, backend, **graph, inputs, {.rtol = 1e-6, .atol = 1e-6}, &profile);
     EXPECT_EQ(profile.size(), static_cast<size_t>(kWindows)) << text;
   }

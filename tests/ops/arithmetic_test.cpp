@@ -12,7 +12,7 @@ using testing::inferred;
 std::string pair(std::string_view op, std::string_view a, std::string_view b, std::string_view attributes = "") {
   return inferred(str("(%a: ", a, ", %b: ", b, ") -> %y { %y = ", op, " %a, %b ", attributes, " }"));
 }
-// The shape that `body` computes into %v from the extents of %x, as Expand sees it.
+// The shape that `body` computes in %v from the extents of %x, as Expand infers it.
 std::string spelled(std::string_view x, std::string_view body) {
   return inferred(str("(%one: f32[], %x: ", x, ") -> %y { %s = Shape %x ", body, " %y = Expand %one, %v }"));
 }

@@ -43,7 +43,7 @@ TEST(ControlRule, ABranchMayContradictWhatIsAroundIt) {
               HasSubstr("Squeeze"));
 }
 
-// Shapes are a fault of the run that comes there; what no run makes fit is one of the graph.
+// Shape errors are reported by the run that executes the region; errors that no run can avoid are errors of the graph.
 TEST(ControlRule, RegionsInBranchesFitTheirOperators) {
   const auto chosen = [](std::string_view inner) {
     return inferred(str("(%c: bool[], %m: i64[], %x: f32[2,3], %s: seq(f32[2])) -> %y { %y = If %c (() -> %r { ", inner,

@@ -65,7 +65,7 @@ TEST(ConvolutionShape, NumbersThatWouldOverflowAreRefused) {
               HasSubstr("offset"));
 }
 
-// The window is as large as its input, whatever that is, and then some is cut off.
+// The window is as large as its input, whatever that is, and the input is then cropped.
 TEST(ConvolutionShape, ASymbolicInputMayBeCertainlyTooSmall) {
   EXPECT_THAT(conv("f32[1,1,N]", "f32[1,1,N]", "{pads = [-5, 0]}"), HasSubstr("larger than its padded input"));
 }

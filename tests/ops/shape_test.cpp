@@ -22,7 +22,7 @@ std::string with_list(std::string_view op, std::string_view type, std::string_vi
 std::string alone(std::string_view op, std::string_view type, std::string_view attributes = "") {
   return inferred(str("(%x: ", type, ") -> %y { %y = ", op, " %x ", attributes, " }"));
 }
-// The shape that an integer vector spells, as Expand sees it.
+// The shape given by an integer vector, as Expand infers it.
 std::string spelled(std::string_view inputs, std::string_view body) {
   return inferred(str("(%one: f32[], ", inputs, ") -> %y { ", body, " %y = Expand %one, %v }"));
 }

@@ -1,4 +1,4 @@
-// One random tester walks the table of rules.
+// One random test for all rules of the table.
 #include <tenon/passes/algebra.hpp>
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ std::vector<ElementType> element_types() {
   return types;
 }
 
-// Bits alike; one NaN is like another of the same sign.
+// Equal bits; a NaN equals any NaN of the same sign.
 bool alike(const Tensor& a, const Tensor& b) {
   if (a.element() != b.element() || a.dims() != b.dims()) return false;
   if (!a.element().is_float()) return a.identical(b);
@@ -52,7 +52,7 @@ class RuleTester {
   RuleTester(const Rule& rule, uint64_t seed)
       : rule_(rule), from_(*algebra::parse_term(rule.from)), random_(seed), rewrite_(*algebra::to_rewrite(rule)) {}
 
-  // Draws a graph of the left side; nothing when its types do not go together. True: the rule was applied.
+  // Draws a graph of the left side; does nothing if its types do not fit together. True: the rule was applied.
   bool once() {
     values_.clear();
     inputs_.clear();
@@ -73,7 +73,7 @@ class RuleTester {
   }
 
  private:
-  // The dims of 2 x 3, with ones, without axes; none too, at times.
+  // The dims of 2 x 3, with ones, with fewer axes, sometimes without elements.
   Dims draw_dims() {
     return std::vector<Dims>{{2, 3}, {2, 3}, {2, 3}, {1, 3}, {2, 1}, {3}, {1}, {}, {1, 1}, {1, 2, 3}, {0, 3}}[draw(11)];
   }

@@ -25,7 +25,7 @@ std::unique_ptr<Graph> graph_of(std::string_view text) {
   return *std::move(parsed);
 }
 
-// With a weight for each Conv of the text, which names it by "w: f32[O,I,K,K]" as an input that becomes a constant.
+// With a weight for each Conv of the text, which is declared as an input "w: f32[O,I,K,K]" and becomes a constant.
 struct Laid {
   std::unique_ptr<Graph> plain, graph;
   AssignLayoutsOptions options;
@@ -38,7 +38,7 @@ struct Laid {
     ADD_FAILURE() << "no " << name << " in\n" << print(*graph);
     return *graph->body().first();
   }
-  // With inputs of small numbers, each bit the same.
+  // Compares with inputs of small numbers.
   void check(double tolerance = 1e-5, const SymbolValues& symbols = {}) const {
     std::mt19937 random(1);
     std::vector<Datum> inputs;
@@ -222,7 +222,7 @@ TEST(AssignLayouts, RegionsReadRowMajor) {
   EXPECT_THAT(laid.report.steps[1].forced_by[0], HasSubstr("If"));
 }
 
-// What one block of ResNet is made of once its normalizations are folded.
+// A block of ResNet after its normalisations have been folded.
 std::unique_ptr<Graph> residual_block() {
   auto graph = std::make_unique<Graph>("block");
   Builder b(graph->body());
@@ -241,7 +241,7 @@ std::unique_ptr<Graph> residual_block() {
   return graph;
 }
 
-// The operators but constants, each with the layout of its result.
+// The operators except constants, each with the layout of its result.
 std::string layouts_of(const Graph& graph) {
   std::string out;
   for (const Op& op : graph.body()) {
@@ -305,7 +305,7 @@ TEST(AssignLayouts, PinnedValuesOfAnyBatch) {
   }
 }
 
-// Two extents that may or may not be the same: nothing is known of padding.
+// Two extents that may or may not be equal: nothing is known about padding.
 TEST(AssignLayouts, ExtentsThatMayBeBroadcastStayRowMajor) {
   auto graph = graph_of(R"(graph @g(%x: f32[N,3] in "NC{4n}" pinned, %s: f32[M,3]) -> (%y) {
     %y = Add %x, %s
@@ -338,8 +338,8 @@ TEST(AssignLayouts, WrongKernelsAreNamed) {
 
 // ---- Random networks, and what becomes of them when a rewrite is left out ----
 
-// A change that leaves out, or turns around, what the pass wrote. Most break a promise; some lead to another solution
-// that is as good.
+// A change that removes or inverts something that the pass wrote. Most changes violate a condition; some give another,
+// equally good solution.
 struct Mutant {
   std::string what;
   std::function<void(Graph&)> change;
@@ -366,7 +366,7 @@ bool feeds_zero_kernel(const Value& value, const AssignLayoutsOptions& options) 
   return false;
 }
 
-// By a kernel, or by what promises zeros because this has some.
+// Whether the padding is relied on by a kernel, or by a value that promises zeros because this one has them.
 bool is_relied_on(const Value& value, const AssignLayoutsOptions& options) {
   if (feeds_zero_kernel(value, options)) return true;
   return std::ranges::any_of(value.uses(), [&](const Use* use) {
@@ -379,7 +379,7 @@ bool is_relied_on(const Value& value, const AssignLayoutsOptions& options) {
   });
 }
 
-// As the pass counts: reorders of values, scrubs by the bytes that they may write, the cheapest kernel that fits.
+// The cost as the pass computes it: reorders of values, scrubs by the bytes that they may write, the cheapest kernel.
 double cost_of(const Graph& graph, const AssignLayoutsOptions& options) {
   const auto layout_of = [](const Value& value) { return resolve_layout(value).value(); };
   const auto lies_as = [](const Value& value, const LayoutKernel::Port& port) {
@@ -449,7 +449,7 @@ struct Tally {
   int mutants = 0, killed = 0, as_good = 0;
 };
 
-// Another solution: its layouts can be run, it costs the same, and its results have the same bits.
+// Another solution: its layouts can be run, it has the same cost, and its results have the same bits.
 void expect_as_good(const Graph& laid, const Graph& changed, const AssignLayoutsOptions& options,
                     std::span<const Datum> inputs) {
   const auto bits = run_poisoned(laid, inputs, PoisonPadding::none);

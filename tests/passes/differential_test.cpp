@@ -1,4 +1,4 @@
-// Random graphs mean the same before and after each pass.
+// Random graphs compute the same before and after each pass.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace tenon::testing {
 namespace {
 
-// Bits alike; one NaN is like another.
+// Equal bits; a NaN equals any NaN.
 bool alike(const Tensor& a, const Tensor& b) {
   if (a.element() != b.element() || a.dims() != b.dims()) return false;
   if (!a.element().is_float()) return a.identical(b);

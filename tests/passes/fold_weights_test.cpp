@@ -1,4 +1,4 @@
-// Folds that change numbers by rounding: random operators before and after fold-batch-norm and fold-pad.
+// Folds that change values by rounding: random operators before and after fold-batch-norm and fold-pad.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -40,7 +40,7 @@ class Maker {
     return made.ok() ? *made : nullptr;
   }
 
-  // Runs the graph that ends in `y` before and after the pass. How many operators with `names` there are afterwards.
+  // Runs the graph that ends in `y` before and after the pass. Returns the number of operators with `names` afterwards.
   size_t check(Value* y, const char* pass, double tolerance, const std::vector<Name>& names) {
     graph_.body().add_output(y, "y");
     const auto after = graph_.clone();

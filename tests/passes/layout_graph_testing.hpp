@@ -1,4 +1,4 @@
-// Small convolutional networks with channels that do not fill blocks, and targets that take them in several layouts.
+// Small convolutional networks whose channels do not fill blocks, and targets that take them in several layouts.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@
 
 namespace tenon::testing {
 
-// Bits of which layouts a target's kernels take.
+// Bit flags for the layouts that a target's kernels take.
 enum Takes : unsigned { kPlain = 1, kNhwc = 2, kBlocked = 4, kIntoBlocks = 8 };
 
 inline std::vector<LayoutKernel> kernels_in(const Op& op, unsigned takes, uint64_t cost_seed) {

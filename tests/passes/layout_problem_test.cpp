@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The oracle's graphs: f32, a reorder costs the bytes of both sides, a scrub those of the padding.
+// The oracle's graphs: f32; a reorder costs the bytes of both sides, a scrub those of the padding.
 class Propagate {
  public:
   explicit Propagate(const YAML::Node& graph) {
@@ -127,7 +127,7 @@ TEST(LayoutProblem, EqualsEnumeration) {
   EXPECT_GT(below_greedy, 1000);
 }
 
-// Many layouts: what is kept of a tensor is a choice for each layout, and the result is the same.
+// With many layouts, what is kept of a tensor is one choice per layout, and the result is the same.
 TEST(LayoutProblem, ManyLayouts) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(str("seed ", seed));

@@ -17,7 +17,7 @@ struct RandomProblemOptions {
   int outputs_in_3 = 1;
 };
 
-// Layout 0 is without padding; the last node of some tensors is an output, which is wanted in layout 0.
+// Layout 0 has no padding; some tensors are outputs, represented by a last node that needs layout 0.
 class ProblemMaker {
  public:
   ProblemMaker(uint64_t seed, RandomProblemOptions options) : random_(seed), options_(options) {}
@@ -99,7 +99,7 @@ inline LayoutProblem random_problem(uint64_t seed, const RandomProblemOptions& o
   return ProblemMaker(seed, options).make();
 }
 
-// Tries every implementation of every node with every set of tensors and layouts scrubbed: from the definition of the
+// Tries every implementation of every node with every set of scrubbed tensors and layouts, from the definition of the
 // problem alone.
 class Enumeration {
  public:

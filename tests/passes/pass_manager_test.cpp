@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Passes that write down that they ran.
+// Passes that record their runs.
 class PassManagerTest : public ::testing::Test {
  protected:
   Pass pass(const std::string& name, std::vector<std::string> needs = {}, int changes = 0) {
@@ -50,7 +50,7 @@ class PassManagerTest : public ::testing::Test {
     register_test_ops();
     return *parse_graph("graph @g(%x: f32[2]) -> %y { %a = test.Neg %x \n %y = test.Neg %a }");
   }
-  // Puts the user of a value before its producer.
+  // Moves the user of a value before its producer.
   static Pass broken(const std::string& name) {
     return {.name = name, .contract = "", .run = [](Graph& graph) -> Result<Change> {
               graph.body().last()->move_before(*graph.body().first());

@@ -35,7 +35,7 @@ std::string rewritten(std::string_view text, const std::vector<Rewrite>& rewrite
   if (!change.ok()) return change.error().to_string();
   return print(**graph, {.types = false});
 }
-// That nothing changes.
+// Expects that nothing changes.
 void expect_kept(std::string_view text, const std::vector<Rewrite>& rewrites) {
   EXPECT_EQ(rewritten(text, rewrites), rewritten(text, {}));
 }

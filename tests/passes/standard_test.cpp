@@ -11,8 +11,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A block as exporters write it: normalisation apart, padding apart, channels last for the activation, a shape computed
-// from the input, a branch on a constant, work done twice.
+// A block as exporters write it: separate normalisation and padding, channels last for the activation, a shape computed
+// from the input, a branch on a constant, repeated work.
 constexpr std::string_view kBlock = R"(graph @block(%x: f32[1,2,4,4]) -> (%y, probe: %p) {
   %pads = Constant {value = dense<i64[8]: 0, 0, 1, 1, 0, 0, 1, 1>}
   %padded = Pad %x, %pads "pad"
@@ -43,7 +43,7 @@ std::unique_ptr<Graph> block() {
   return *std::move(graph);
 }
 
-// Only when both casts are one value is their maximum that value, and only then goes the cast back nowhere.
+// Only when both casts are one value is their maximum that value, and only then can the cast back be removed.
 TEST(StandardPasses, NothingIsLeftOfWorkThatUndoesItself) {
   const auto passes = standard_passes();
   ASSERT_TRUE(passes.ok()) << passes.error().to_string();
@@ -60,7 +60,7 @@ TEST(StandardPasses, NothingIsLeftOfWorkThatUndoesItself) {
   EXPECT_EQ((*graph)->body().output(0)->producer()->operand(0), (*graph)->body().input(0)) << print(**graph);
 }
 
-// A difference is 0 once its operands are one value; what is computed of it is known then, and what takes it is less.
+// A difference is 0 once its operands are one value; what is computed from it is then known, and its users simplify.
 TEST(StandardPasses, WhatRulesKnowIsFoldedOn) {
   const auto passes = standard_passes();
   ASSERT_TRUE(passes.ok()) << passes.error().to_string();
@@ -83,8 +83,8 @@ TEST(StandardPasses, WhatRulesKnowIsFoldedOn) {
   EXPECT_EQ(body.op_count(), 2u) << print(**graph);
 }
 
-// Each difference is known only after the one before it: then its operands become one value, it is 0, what adds it
-// goes.
+// Each difference is known only after the previous one: then its operands become one value, it is 0, and the addition
+// of it is removed.
 TEST(StandardPasses, AsManyRoundsAsAChainOfKnowledgeHasLinks) {
   const auto passes = standard_passes();
   ASSERT_TRUE(passes.ok()) << passes.error().to_string();

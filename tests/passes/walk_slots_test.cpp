@@ -49,7 +49,7 @@ TEST(WalkSlots, OtherLayoutsAreRefusedWithAReason) {
   }
 }
 
-// Who sums over padded channels finds zeros there, whatever was computed.
+// An operator that sums over padded channels finds zeros there, whatever was computed.
 TEST(WalkSlots, ReadersOfALayoutGetItWithItsPadding) {
   auto graph = parse_graph(
       "graph @g(%x: f32[1,5,3,2]) -> %r {\n"

@@ -1,4 +1,5 @@
-// The C++ side: the reference through a loaded library, exceptions from everywhere, broken promises, other layouts.
+// The C++ side: the reference through a loaded library, exceptions from every function, contract violations, other
+// ABIs.
 #include <tenon/plugin/reference_backend.hpp>
 #include <tenon/support/memory.hpp>
 
@@ -19,7 +20,7 @@ class GuardTest : public testing::PluginTest {
  protected:
   static constexpr std::string_view kGraph = "graph @g(%x: f32[N]) -> (%y) { %a = Neg %x %y = Add %a, %a }";
 
-  // The whole use of a target; the first error of it.
+  // Every use of a target; returns its first error.
   static Result<void> use(TargetRegistry& registry, const std::string& target) {
     TENON_TRY(backend, registry.open(target));
     const auto g = graph(kGraph);
@@ -172,7 +173,7 @@ TEST_F(GuardTest, BrokenPromisesAreNamed) {
   }
 }
 
-// Before the plugin is asked, which would throw.
+// Before the plugin is called, which would throw.
 TEST_F(GuardTest, InputsThatAreNotAsDeclaredDoNotReachThePlugin) {
   install("throwing");
   TargetRegistry registry;

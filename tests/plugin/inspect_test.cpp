@@ -1,4 +1,4 @@
-// Files that are no plugins, or broken ones: each with a sentence of its own, and none of their code run.
+// Files that are not plugins, or damaged ones: each gives its own error, and none of their code runs.
 #include <elf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ class InspectTest : public testing::PluginTest {
     EXPECT_THAT(file.error().message(), HasSubstr(std::filesystem::path(path).filename().string()));
     return file.error().message();
   }
-  // Every copy of the facts (note and symbol) in the good plugin, changed.
+  // The good plugin with every copy of its info (note and symbol) changed.
   std::string with_info(const std::function<void(tenon_plugin_info&)>& change) const {
     std::string bytes = good_;
     int found = 0;

@@ -1,4 +1,4 @@
-// The lists behind the two sides of the seam are complete and in order.
+// The function lists of both sides of the interface are complete and in order.
 #include <cstring>
 #include <fstream>
 #include <map>
@@ -13,8 +13,8 @@
 namespace tenon {
 namespace {
 
-// Where a virtual function stands in its table: in the Itanium C++ ABI (2.3) a pointer to a virtual member function
-// holds 1 plus the offset in bytes; on arm64 the 1 is in the second word and the offset stands alone.
+// The index of a virtual function in its table. In the Itanium C++ ABI (2.3) a pointer to a virtual member function
+// holds 1 plus the offset in bytes; on arm64 the 1 is in the second word and the first one is the offset.
 template <class Pointer>
 size_t slot_of(Pointer pointer) {
   ptrdiff_t words[2];
@@ -27,7 +27,7 @@ size_t slot_of(Pointer pointer) {
 #endif
 }
 
-// What a class adds comes behind what its base has, so the place of `last` counts the base's functions.
+// A derived class adds its functions after those of its base, so the index of `last` counts the base's functions.
 template <class Base>
 struct Counted : Base {
   using Base::Base;
@@ -57,7 +57,7 @@ TEST(Layout, LinesAreDistinctAndTheHashDependsOnEach) {
   EXPECT_NE(kLayoutHash, 0u);
 }
 
-// A plugin of before would read another Pass than the core has.
+// An older plugin would use another definition of Pass than the core.
 TEST(Layout, PassesAreThoseOfTheirRevision) {
   uint64_t fields = fnv1a("passes");
   for (const size_t number : {sizeof(Pass), sizeof(Pass::name), sizeof(Pass::contract), sizeof(Pass::run),
@@ -69,7 +69,7 @@ TEST(Layout, PassesAreThoseOfTheirRevision) {
       << "if passes or rewrites have other fields, raise kPassesRevision in layout.hpp; then state both here";
 }
 
-// Sizes and offsets of what crosses the plain side are a promise: the committed list may only grow at the end of a
+// Sizes and offsets of what the plain side exchanges are guaranteed: the committed list may only grow at the end of a
 // structure.
 TEST(Layout, ThePlainSideKeepsItsPromise) {
   std::string now;
@@ -86,7 +86,7 @@ TEST(Layout, ThePlainSideKeepsItsPromise) {
                             << ", and TENON_ABI_MINOR (added at the end) or TENON_ABI_MAJOR (anything else) must rise";
 }
 
-// No structure has fields that the list lacks: they end where the structure does, up to its alignment.
+// No structure has fields that the list lacks: the fields extend to the end of the structure, up to its alignment.
 TEST(Layout, TheListNamesEveryField) {
   std::map<std::string, size_t> ends, sizes, aligns;
 #define TYPE_SIZE(type) sizes[#type] = sizeof(type), aligns[#type] = alignof(type);

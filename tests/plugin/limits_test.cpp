@@ -19,7 +19,7 @@ TargetDescription board(const std::string& limits) {
   return *std::move(target);
 }
 
-// What the last operator of the graph's body is refused for under `limits`; "" when it is not.
+// The reason for which the last operator of the graph's body is refused under `limits`; "" if it is not.
 std::string refused(const std::string& limits, std::string_view text) {
   const auto graph = parse_graph("graph @g" + std::string(text));
   EXPECT_TRUE(graph.ok()) << graph.error().to_string();
@@ -127,7 +127,7 @@ TEST(Limits, BindTheReferenceUnderADescription) {
   EXPECT_EQ(refusal->reason, "kernel 33 exceeds 32 on target board");
 }
 
-// A form of Conv under another name, with an operand in a type of its own.
+// A variant of Conv with another name, and an operand of another type.
 TEST(Limits, OfAnotherFormAreThoseStatedForTheOriginal) {
   const auto refused_as = [](const std::string& limits, std::string_view stated_as) {
     const auto graph =

@@ -1,4 +1,4 @@
-// Discovery and loading: the process survives every library, and a good plugin beside a bad one loads.
+// Discovery and loading: the process survives every library, and a good plugin is loaded in spite of a bad one.
 #include <atomic>
 #include <thread>
 
@@ -19,7 +19,7 @@ class LoaderTest : public testing::PluginTest {
     PluginTest::SetUp();
     install("c_only");
   }
-  // A fresh registry each time: what was mended loads.
+  // A fresh registry each time, so that a repaired plugin is loaded.
   static std::string failure_of(const std::string& target) {
     TargetRegistry registry;
     EXPECT_EQ(failure(registry, "c-only"), "");

@@ -1,4 +1,4 @@
-// Targets on the plain side: a library in C on host memory, and one with memory of its own.
+// Targets on the plain side: a C library on host memory, and one with memory of its own.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -117,7 +117,7 @@ TEST_F(PlainBackendTest, ARunIsProfiledAsAWhole) {
   EXPECT_GT(profile[0].microseconds, 0);
 }
 
-// A core of an older minor version knows fewer slots: what lies behind them is not touched.
+// A core of an older minor version knows fewer slots: memory after them is not accessed.
 TEST_F(PlainBackendTest, AShorterTableOfSlotsIsRespected) {
   const long page = sysconf(_SC_PAGESIZE);
   auto* memory =
@@ -198,7 +198,7 @@ TEST_F(PlainBackendTest, StoresAndLoads) {
   for (size_t size = 0; size < stored->size(); ++size) EXPECT_FALSE(load(stored->substr(0, size)).ok()) << size;
 }
 
-// Each slot throws in turn, guarded on the plugin's side or only here, a std::exception or an int.
+// Each slot throws in turn, caught on the plugin's side or only here, a std::exception or an int.
 class ThrowingSlots : public PlainBackendTest, public ::testing::WithParamInterface<std::tuple<std::string, bool>> {};
 
 TEST_P(ThrowingSlots, BecomeErrors) {
@@ -209,7 +209,7 @@ TEST_P(ThrowingSlots, BecomeErrors) {
   TargetRegistry registry;
   ASSERT_EQ(failure(registry, target), "");
 
-  // The whole use of a target; the first error of it.
+  // Every use of a target; returns its first error.
   const auto use = [&]() -> Result<void> {
     TENON_TRY(backend, registry.open(target));
     const auto g = graph(kTwice);

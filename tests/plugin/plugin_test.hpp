@@ -1,4 +1,4 @@
-// A folder of its own for the plugins and target files of a test, where a registry looks.
+// A separate folder for the plugins and target files of a test, which a registry searches.
 #pragma once
 #include <cstdlib>
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace tenon::testing {
 
-// Sets a variable of the environment as long as it lives.
+// Sets an environment variable for its lifetime.
 class Environment {
  public:
   Environment(std::string name, const std::string& value) : name_(std::move(name)) {
@@ -53,14 +53,14 @@ class PluginTest : public ::testing::Test {
     std::ifstream file(path, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
-  // A target file that asks for plugin `plugin`.
+  // Writes a target file for plugin `plugin`.
   std::string describe(const std::string& target, const std::string& plugin, const std::string& more = "") {
     return write(target + ".yaml", "tenon_target: 1\nname: " + target + "\nplugin: " + plugin + "\n" + more);
   }
 
 #ifdef TENON_FIXTURES
   static std::string fixture(const std::string& name) { return std::string(TENON_FIXTURES "/") + name + ".so"; }
-  // A fixture where the registry finds it, and a target file for it.
+  // Installs a fixture where the registry finds it, with a target file.
   std::string install(const std::string& name, const std::string& as = "") {
     const auto path = folder_ / ((as.empty() ? name : as) + ".so");
     std::filesystem::copy_file(fixture(name), path);
@@ -69,7 +69,7 @@ class PluginTest : public ::testing::Test {
     describe(plugin, plugin);
     return path.string();
   }
-  // The error of opening `target`; empty when it opens.
+  // The error of opening `target`; empty if it opens.
   static std::string failure(TargetRegistry& registry, const std::string& target) {
     auto backend = registry.open(target);
     return backend.ok() ? std::string() : backend.error().to_string();
@@ -82,7 +82,7 @@ class PluginTest : public ::testing::Test {
     return *std::move(parsed);
   }
 
-  // Host tensors through an executable and back.
+  // Copies host tensors to an executable, runs it, and copies the results back.
   static Result<std::vector<Datum>> run(const Executable& executable, const std::vector<Tensor>& inputs,
                                         const RunOptions& options = {}) {
     TENON_TRY(stream, executable.device().create_stream(false));

@@ -27,7 +27,7 @@ TEST(Probe, WhatStopsItselfIsGivenUp) {
   EXPECT_THAT(done.error().message(), HasSubstr("a stop did not finish loading within 1 s"));
 }
 
-// A process and the child that it tries something in, both stopped for longer than the limit, the child last to go on.
+// A process and its probing child, both stopped for longer than the limit; the child continues last.
 TEST(Probe, TimeInWhichAllIsStoppedDoesNotCount) {
   const Environment soon("TENON_PLUGIN_TIMEOUT", "1");
   void* shared = mmap(nullptr, sizeof(std::atomic<pid_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-// Programs whose compiled form is held against the interpreter.
+// Compares the compiled form of programs with the interpreter.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 
 namespace tenon::program::testing {
 
-// Binds, runs twice, and compares `out` with what the interpreter writes, where that is -1 at first; returns the code.
-// `buffers` by name, with their extents.
+// Binds, runs twice, and compares `out` with the interpreter's result, starting from -1; returns the code. `buffers` by
+// name, with their extents.
 inline std::string code_as_interpreted(const std::string& text, const KernelTable& kernels,
                                        const std::vector<std::pair<std::string, std::vector<int64_t>>>& buffers,
                                        const BindOptions& options = {}) {

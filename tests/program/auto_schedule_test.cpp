@@ -54,8 +54,7 @@ std::pair<int64_t, int64_t> step_and_windows(const std::string& group) {
   return {std::stoll(found[1]), std::stoll(found[2])};
 }
 
-// What a stage makes is read by the next one at once, and then no more: L1 is enough for any number of
-// stages.
+// The result of a stage is read by the next one immediately, and not again: L1 suffices for any number of stages.
 TEST(AutoSchedule, ChainsWithoutWindowsStayInTheFirstLevel) {
   for (const int stages : {2, 3, 8, 16, 40})
     for (const int64_t extent : {int64_t{1} << 16, int64_t{100'000}, int64_t{1} << 22}) {
@@ -85,7 +84,8 @@ TEST(AutoSchedule, WindowsOfStencilsStayInTheSecondLevel) {
     }
 }
 
-// Groups of any size by hand are not predicted to be cheaper, for more stages than are looked at in all ways.
+// Manual groups of any size are not predicted to be cheaper, also for more stages than can be tried in all
+// combinations.
 TEST(AutoSchedule, LongChainsAreCutNoWorseThanByHand) {
   constexpr int kStages = 96;
   Blurs automatic = blurs(kStages);
@@ -107,7 +107,7 @@ TEST(AutoSchedule, LongChainsAreCutNoWorseThanByHand) {
     }
 }
 
-// A loop over rows leaves rows whole: one that is longer than L1 is cut, too.
+// A loop over rows leaves rows whole: one that is longer than L1 is divided as well.
 TEST(AutoSchedule, LongRowsAreCut) {
   for (const auto& [width, height] : {std::pair<int64_t, int64_t>{1 << 20, 1}, {1 << 19, 4}, {1 << 16, 16}}) {
     Blurs b = rows_of_points(4), plain = rows_of_points(4);
@@ -122,8 +122,8 @@ TEST(AutoSchedule, LongRowsAreCut) {
   }
 }
 
-// In tiles and down columns what is fresh is handed on in L1: where pieces of rows cost nothing they are
-// cut, where they cost much rows are left whole.
+// In tiles and down columns, fresh results are passed on in L1: if pieces of rows cost nothing, rows are divided; if
+// they are expensive, rows are left whole.
 TEST(AutoSchedule, LongRowsOfStencilsAreCutWherePiecesAreCheap) {
   for (const double per_row : {0.0, 1e-6}) {
     CostModel model = CostModel::host();
@@ -138,7 +138,7 @@ TEST(AutoSchedule, LongRowsOfStencilsAreCutWherePiecesAreCheap) {
   }
 }
 
-// Where windows of whole rows are more than L2 holds, and nobody waits for pieces of rows.
+// If windows of whole rows exceed L2, and pieces of rows cause no waiting.
 TEST(AutoSchedule, LargeWindowsGoDownColumns) {
   CostModel model = CostModel::host();
   for (CostModel::Memory& m : model.memories) m.latency_seconds = 0;
@@ -151,7 +151,7 @@ TEST(AutoSchedule, LargeWindowsGoDownColumns) {
   }
 }
 
-// The last stage has one of the two indices that those before it have: it can be in no loop over the other.
+// The last stage has one of the two indices of the earlier ones: it cannot be in a loop over the other.
 TEST(AutoSchedule, LoopsGoOverIndicesThatTheirStageHas) {
   for (const int64_t width : {64, 1024, 8192}) {
     Blurs b = blurs(3);
@@ -172,7 +172,7 @@ int64_t hints_in(const Blurs& b) {
   return std::distance(std::sregex_iterator(text.begin(), text.end(), hint), std::sregex_iterator());
 }
 
-// Source and result of points are 8 bytes an index, and L3 has no part of them from 4 M indices on.
+// Source and result of points have 8 bytes per index, and L3 holds no part of them from 4 M indices on.
 TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
   const auto hints = [](int64_t extent, const CostModel& model) {
     Blurs b = points(6);
@@ -189,7 +189,7 @@ TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
   EXPECT_EQ(hints(int64_t{1} << 20, model_that_fetches()), 0) << "it all lies in L3";
 }
 
-// As was read of a Zen 4 whose other guests were quiet.
+// Readings of a Zen 4 with little load from other guests.
 CostModel model_of_zen4() {
   CostModel model = CostModel::host();
   model.memories = {{"L1", 32 << 10, 232e9, 2.7e-9},
@@ -216,21 +216,21 @@ std::string only_group_of_points(int stages, int64_t width, int64_t rows) {
   return report->groups[0];
 }
 
-// Of 8 MB at each end L3 has some; where others use it more, strips that fetch nothing take up to twice as
-// long as those that do.
+// Of 8 MB at each end, L3 holds a part; under more load from others, strips without prefetching take up to twice as
+// long as those with it.
 TEST(AutoSchedule, FarMemoryIsFetchedWhereTheThirdLevelHoldsAPartOfIt) {
   const std::string group = only_group_of_points(8, 1024, 2048);
   EXPECT_NE(group.find("far memory fetched"), std::string::npos) << group;
 }
 
-// Of rows of 12 KB, each part follows on where the last one ended, and no two rows are cut at once.
+// With rows of 12 KB, each part continues where the last one ended, and no two rows are divided at once.
 TEST(AutoSchedule, RowsOfTwoPartsAndMoreAreCutByThemselves) {
   const std::string group = only_group_of_points(10, 3109, 1349);
   EXPECT_NE(group.find("over x in steps of 2048, y in steps of 1,"), std::string::npos) << group;
   EXPECT_NE(group.find(", y in steps of 1,"), std::string::npos) << group;
 }
 
-// As was read of an Emerald Rapids, whose L3 others use.
+// Readings of an Emerald Rapids whose L3 is shared with others.
 CostModel model_of_xeon() {
   CostModel model = CostModel::host();
   model.memories = {{"L1", 48 << 10, 243.05e9, 3.58e-9, 42 << 10},
@@ -252,8 +252,8 @@ CostModel model_of_xeon() {
   return model;
 }
 
-// Pieces of 1 KB leave L1 to what stages hand on, while their ends are fetched: down columns, and in tiles
-// where pieces down columns wait (docs/performance/lessons/cost-model.md, Which schedules are offered).
+// Pieces of 1 KB leave L1 to what stages pass on, while their ends are prefetched: down columns, and in tiles where
+// pieces down columns wait (docs/performance/lessons/cost-model.md, Which schedules are offered).
 TEST(AutoSchedule, NarrowPiecesAreOfferedWhereTheirEndsAreFetched) {
   struct Wanted {
     int stages;
@@ -272,8 +272,8 @@ TEST(AutoSchedule, NarrowPiecesAreOfferedWhereTheirEndsAreFetched) {
   }
 }
 
-// Of 2 MB, which L3 is sure to hold, nothing is left to main memory, however slow the way is read to be: it
-// took 1.2 to 1.4 times as long, and who reads the results next would wait for them
+// Results of 2 MB, which L3 certainly holds, are not written to main memory, however slow the readings are: that took
+// 1.2 to 1.4 times as long, and the next reader of the results would wait for them
 // (docs/performance/lessons/schedules.md).
 TEST(AutoSchedule, ResultsThatACacheIsSureToHoldStayThere) {
   const auto past = [](int64_t rows) {
@@ -290,7 +290,7 @@ TEST(AutoSchedule, ResultsThatACacheIsSureToHoldStayThere) {
   EXPECT_TRUE(past(4096));
 }
 
-// Where that hides more, and where no other stage reads them: not in the middle, and not what a copy makes.
+// Where that hides more, and no other stage reads them: neither in the middle, nor for results of a copy.
 TEST(AutoSchedule, ResultsThatNoStageReadsGoPastTheCaches) {
   const auto past = [](double part, int64_t extent, bool copies_at_end) {
     Blurs b = points(4);
@@ -324,7 +324,7 @@ TEST(AutoSchedule, ShortRowsStayWhole) {
   EXPECT_NE(report->groups[0].find("over y in steps of"), std::string::npos) << report->to_string();
 }
 
-// A few stages that read points or windows of the one before, some an earlier one as well; some results are outputs.
+// A few stages that read points or windows of the previous one, some also of an earlier one; some results are outputs.
 struct Drawn {
   Pipeline p;
   BufferRef source;
@@ -375,7 +375,7 @@ TEST(AutoSchedule, CostsWhatIsPredictedOfItsSchedule) {
   }
 }
 
-// All ways to cut a chain, in strips of some sizes.
+// All ways to divide a chain, in strips of several sizes.
 TEST(AutoSchedule, NoCutOfAChainIsPredictedToBeCheaper) {
   for (uint32_t seed = 0; seed < 20; ++seed) {
     Drawn automatic = drawn(seed, true);
@@ -406,7 +406,7 @@ CostModel host_with(int64_t workers) {
   return model;
 }
 
-// In bands of rows, one for each worker, whose strips begin anew. Results are those of a smaller image.
+// In bands of rows, one for each worker, with strips that begin anew. Results are those of a smaller image.
 TEST(AutoSchedule, WorkersHaveABandEach) {
   for (const int64_t workers : {2, 3, 4}) {
     Blurs plain = blurs(4), shared = blurs(4), alone = blurs(4);

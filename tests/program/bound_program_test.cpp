@@ -50,7 +50,7 @@ void expect_same(const RunStatistics& a, const RunStatistics& b) {
   EXPECT_EQ(a.copies, b.copies);
 }
 
-// Interpreted in order, interpreted with chance, compiled, and compiled with threads.
+// Interpreted in order, interpreted in random order, compiled, and compiled with threads.
 void expect_all_agree(const Program& program, uint64_t seed, int64_t workers) {
   ASSERT_TRUE(verify(program).ok()) << verify(program).error().to_string();
   Data expected = random_data(workers), shuffled = random_data(workers), compiled = random_data(workers);
@@ -228,7 +228,7 @@ TEST(BoundProgram, AFailingWorkerEndsThePipeline) {
               HasSubstr("five hundred"));
 }
 
-// The inner loop has one worker, since the outer one has several: what it signals is not a stage of the outer one.
+// The inner loop has one worker, because the outer one has several: its signals are not stages of the outer one.
 TEST(BoundProgram, SignalsOfANestedPipelineAreNotThoseOfTheOneAround) {
   Data data;
   data.add("out", {12, 10});
@@ -258,8 +258,8 @@ TEST(BoundProgram, SignalsOfANestedPipelineAreNotThoseOfTheOneAround) {
   }
 }
 
-// Calls in strips of bands take the plain path, also in a band that is shorter, and in one that begins otherwise. There
-// is no code for each band. Errors name the loops that the program has.
+// Calls in strips of bands use the simple path, also in a shorter band, and in one that begins differently. There is no
+// separate code for each band. Errors name the loops of the program.
 TEST(BoundProgram, BandsHaveTheSameCodeForAnyNumberOfWorkers) {
   std::set<int64_t> sizes;
   for (const int64_t bands : {4, 5, 40}) {
@@ -300,7 +300,7 @@ TEST(BoundProgram, DivisionsByZeroAreRefused) {
 
 // Transfers ----------------------------------------------------------------------------------------------------
 
-// More transfers under way than a queue has room for, of two tokens, waited for in another order.
+// More concurrent transfers than a queue has room for, of two tokens, waited for in another order.
 TEST(BoundProgram, TransfersMayBeManyAndEndInAnyOrderOfTheirTokens) {
   Data data;
   data.add("in", {12, 100});
@@ -328,7 +328,7 @@ TEST(BoundProgram, TransfersMayBeManyAndEndInAnyOrderOfTheirTokens) {
   }
 }
 
-// A run that fails leaves no transfer under way, and the next one begins anew.
+// A run that fails leaves no transfer running, and the next one starts afresh.
 TEST(BoundProgram, AFailedRunEndsItsTransfers) {
   Data data;
   data.add("in", {12, 10});
@@ -410,7 +410,7 @@ TEST(BoundProgram, ArgumentsMustHaveTheBoundShapes) {
   EXPECT_THAT(bound->run(std::vector<std::byte*>{}).error().message(), HasSubstr("declares 1 buffers, 0 are given"));
 }
 
-// A chain longer than statements can stand in one another.
+// A chain longer than the nesting limit of statements.
 Program long_chain(int64_t length) {
   Program program;
   program.name = "chain";
@@ -481,7 +481,7 @@ TEST(BoundProgram, ForksRunAtTheSameTime) {
   EXPECT_EQ(one["out"], other["out"]);
 }
 
-// A model of a thousand kernels has a thousand such programs, each once for every run at a time.
+// A model of a thousand kernels has a thousand such programs, each with a context per concurrent run.
 TEST(BoundProgram, AContextWithoutTransfersIsSmall) {
   const Program program = long_chain(3);
   Data data = chain_data();
@@ -497,7 +497,7 @@ struct Calls final : KernelState {
   int64_t count = 0;
 };
 
-// A kernel keeps a state for each place, and sees the threads of the run; an observer is told of each call.
+// A kernel keeps a state for each call site, and sees the threads of the run; an observer is notified of each call.
 TEST(BoundProgram, PlacesHaveStatesAndRunsHaveObservers) {
   ParallelFor* seen = nullptr;
   int64_t most = 0;
@@ -538,7 +538,7 @@ TEST(BoundProgram, PlacesHaveStatesAndRunsHaveObservers) {
   EXPECT_EQ(most, 2);
 }
 
-// What is beyond 2^63 is refused where memory is taken, and beside an extent of 0 is nothing to step over.
+// Extents beyond 2^63 are refused where memory is allocated; next to an extent of 0 no stride is needed.
 TEST(BufferArgument, StatesAnyExtents) {
   const BufferArgument large = BufferArgument::dense(nullptr, kF32, {INT64_MAX, 2, 3});
   EXPECT_EQ(large.dims[0].stride, 4);

@@ -1,4 +1,4 @@
-// Rings of the compiled form: what kernels see of them, and what a loop steps for it (exec/binder_operands.cpp,
+// Rings in the compiled form: how kernels see them, and what a loop increments for them (exec/binder_operands.cpp,
 // exec/registers.cpp).
 #include <gmock/gmock.h>
 
@@ -40,12 +40,12 @@ KernelTable kernels_of_rows(bool takes_rings = true) {
   return table;
 }
 
-// A ring that a stage writes, and of which the next one reads so many rows.
+// A ring that a stage writes, and from which the next one reads `window` rows.
 struct Ring {
   int64_t window, places;
 };
 
-// Each stage reads a window of the ring before it, the first one of `in`, and writes as many rows as the loop steps.
+// Each stage reads a window of the previous ring, the first one of `in`, and writes as many rows as the loop's step.
 // `hint`: a statement before them.
 std::string chain_text(const std::vector<Ring>& rings, int64_t rows, int64_t step, const std::string& hint = {}) {
   std::string text = "program @chain() { input %in : i32 rank 2 output %out : i32 rank 2\n", end = " } }", from = "%in",
@@ -76,17 +76,17 @@ int64_t steps_of_last_loop(const std::string& code) {
   return std::ranges::count(code.substr(next, code.find('\n', next) - next), '=');
 }
 
-// Eight stages of a period of three have 24 calls. Row y of one stage's result is seen like row y of any other's, so
-// for the boxes that are written and read about as many registers are stepped as there are rows, beside six addresses.
+// Eight stages with a period of three have 24 calls. Row y of one stage's result is seen like row y of any other's, so
+// about as many registers are incremented for the boxes as there are rows, in addition to six addresses.
 TEST(BoundRings, BoxesThatAreSeenAlikeAreSteppedOnce) {
   const std::string code = code_of(chain_text(std::vector<Ring>(7, {3, 3}), 300, 1), 300);
   EXPECT_THAT(code, Not(HasSubstr(": ring "))) << code;
   EXPECT_LE(steps_of_last_loop(code), 32) << code;
 }
 
-// A period is too long for code of its own: what is added beside steps, at the turns of a cycle, is known when binding.
-// An address of the ring goes back by 33 rows of 12 bytes after the last one, and but for one iteration of a cycle the
-// box that is read wraps around. Of the places themselves nothing is left.
+// A period is too long for code of its own: corrections to the increments at the turns of a cycle are known when
+// binding. An address of the ring goes back by 33 rows of 12 bytes after the last one, and in all but one iteration of
+// a cycle the box that is read wraps around. Of the positions themselves, nothing is left.
 const char* const kTurns =
     R"(; first turn after 1: r[0-9]+ \+= -396 r([0-9]+) \+= 33, next after 32: r\1 \+= -33, next after 1\n)";
 
@@ -107,7 +107,7 @@ TEST(BoundRings, LongRingsAreSteppedBesideHints) {
   EXPECT_THAT(code, HasSubstr("first turn after 1:"));
 }
 
-// Places of 16 rings do not come back within 700 iterations, which are too many to go through for each register.
+// The positions of 16 rings do not repeat within 700 iterations, too many to precompute for each register.
 TEST(BoundRings, RingsOfLongCyclesArePlacedAtTheBeginOfAnIteration) {
   std::vector<Ring> rings;
   for (int64_t places = 33; places < 65; places += 2) rings.push_back({33, places});
@@ -118,7 +118,7 @@ TEST(BoundRings, RingsOfLongCyclesArePlacedAtTheBeginOfAnIteration) {
       << code;
 }
 
-// Bands of workers, whose rings begin at any of their places.
+// Bands of workers, whose rings begin at any position.
 TEST(BoundRings, LongRingsArePlacedWhereverABandBegins) {
   const std::string code = code_of(R"(program @bands() { input %in : i32 rank 2 output %out : i32 rank 2
     for b in [0, 600) step 50 parallel 4 {

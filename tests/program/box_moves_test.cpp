@@ -1,5 +1,5 @@
-// Copies of the compiled form: those of which all but the addresses is known move boxes (exec/box_moves_internal.hpp),
-// and do what the interpreter does with each element.
+// Copies in the compiled form: those with everything but the addresses known move boxes (exec/box_moves_internal.hpp),
+// with the same result as the interpreter's element by element.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -52,7 +52,7 @@ TEST(BoxMoves, WhatIsBeyondTheSourceIsPadded) {
   }
 }
 
-// Rows that lie beyond the source are code of their own: but for these, no row is looked at.
+// Rows beyond the source are separate code: except for these, no row is evaluated.
 TEST(BoxMoves, WholeRowsBeyondTheSourceAreBesideTheLoop) {
   const std::string code =
       code_of(in_rows("copy %out[0 +: 8, y +: 1](a, b) = %in(a - 1, b - 2) pad 0x00000000"), {{6, 36}, {8, 40}, {}});
@@ -60,7 +60,7 @@ TEST(BoxMoves, WholeRowsBeyondTheSourceAreBesideTheLoop) {
       << code;
 }
 
-// Where it is not told apart, each row is looked at.
+// If they cannot be separated, each row is evaluated.
 TEST(BoxMoves, WhatMayBeBeyondTheSourceIsLookedAtInTheRun) {
   const std::string code =
       code_of(in_rows("copy %out[0 +: 8, y +: 1](a, b) = %in(a, b * b - 5) pad 0x00000000"), {{8, 30}, {8, 40}, {}});
@@ -88,7 +88,7 @@ std::string padded(const std::string& map) {
   return in_rows(str("copy %out[0 +: 8, y +: 1](a, b) = %in(", map, ") pad 0x00000000"));
 }
 
-// What both forms of the program refuse a run for, by the same words.
+// The error with which both forms of the program refuse a run, which must be the same.
 std::string refused(const std::string& text) {
   const auto program = parse_program(text, kernels());
   EXPECT_TRUE(program.ok()) << program.error().to_string();
@@ -107,7 +107,7 @@ std::string refused(const std::string& text) {
   return ran.error().message();
 }
 
-// What a select does not take has no value that counts.
+// The operand that a select does not choose is not evaluated.
 TEST(BoxMoves, NothingIsDividedByZero) {
   for (const char* map : {"40 floordiv b, 0", "a, 40 floordiv y", "a + 40 mod y, 0", "a * (40 floordiv y), b",
                           "0, 40 mod (b mod 2)", "100, 40 floordiv b", "min(a, 1 floordiv (a - 5)), b"}) {
@@ -118,7 +118,8 @@ TEST(BoxMoves, NothingIsDividedByZero) {
           {{8, 41}, {8, 40}, {}});
 }
 
-// An index is an exact number: its parts may leave int64, itself it may not. None wraps around into the source.
+// An index is an exact number: intermediate values may exceed int64, the index may not. None wraps around into the
+// source.
 TEST(BoxMoves, NoIndexWrapsAround) {
   const std::string half = "4611686018427387904";  // 2^62
   for (const std::string& map : std::vector<std::string>{
@@ -159,7 +160,7 @@ TEST(BoxMoves, ObserversSeeThem) {
   EXPECT_EQ(data["out"][0], data["in"][3]);
 }
 
-// Copies of any shape, steps and order of dims, within their source or padded, whole, by rows, and through a ring.
+// Copies with any shapes, steps and orders of dims, within their source or padded, whole, by rows, and through a ring.
 class RandomCopy {
  public:
   explicit RandomCopy(uint64_t seed) : random_(static_cast<std::mt19937::result_type>(seed)) {}
@@ -199,7 +200,7 @@ class RandomCopy {
  private:
   int64_t draw(int64_t low, int64_t high) { return std::uniform_int_distribution(low, high)(random_); }
 
-  // A sum of indices, and a source's dim that has it, or not all of it.
+  // A sum of indices, and a source's dim that contains it, fully or not.
   std::string index(bool pads) {
     std::string e = str(draw(-3, 3));
     int64_t low = std::stoll(e), high = low;

@@ -63,7 +63,7 @@ TEST(Contract, WritesOutsideAreNamed) {
   EXPECT_EQ(writes(3, -4), "stage 'stage' writes below the box, in dim 1, of operand 1 (out 'out')");
 }
 
-// Rows of 4 that lie 10 apart, as the program has them; what lies between is watched.
+// Rows of 4 with a distance of 10, as in the program; the gaps are watched.
 TEST(Contract, GapsThatAKernelIsMadeForStay) {
   const auto rows_apart = [](const BufferView& view) { return view.dims[1].stride / view.dims[0].stride; };
   const auto copies = [&](const BufferView& in, const BufferView& out) {

@@ -14,7 +14,7 @@ MemorySpace space(const char* name, uint64_t bytes, std::optional<Bandwidth> ban
   return m;
 }
 
-// A memory that states no speed is no reason to take the next smaller one for as large as any.
+// A memory without a stated speed must not make the next smaller one count as unlimited.
 TEST(CostModel, KeepsMemoriesWithoutABandwidth) {
   TargetDescription target;
   target.memories = {space("dram", 1 << 30), space("l1", 32 << 10, Bandwidth{64, Bandwidth::Per::cycle}),
@@ -30,7 +30,7 @@ TEST(CostModel, KeepsMemoriesWithoutABandwidth) {
   EXPECT_EQ(CostModel::of(target).memories[0].bytes_per_second, 128e9);
 }
 
-// One memory says nothing of what is near: with it alone no strip would ever pay.
+// A single memory says nothing about caches: with it alone, no strip would ever pay.
 TEST(CostModel, OfATargetThatStatesNoCachesIsThatOfTheMachine) {
   TargetDescription target;
   for (int stated = 0; stated < 2; ++stated) {
@@ -45,7 +45,7 @@ TEST(CostModel, OfATargetThatStatesNoCachesIsThatOfTheMachine) {
   EXPECT_EQ(CostModel::of(target).memories[0].bytes_per_second, 80e9);
 }
 
-// The key that says so to generated code says it to loops over calls.
+// The key that makes generated code prefetch makes loops over calls prefetch as well.
 TEST(CostModel, FetchesAheadWhereGeneratedCodeDoes) {
   TargetDescription target;
   target.memories = {space("dram", 1 << 30), space("l1", 32 << 10, Bandwidth{64, Bandwidth::Per::cycle})};

@@ -1,4 +1,4 @@
-// What a device would enqueue: calls and copies of a program as numbers.
+// What a device would enqueue: the calls and copies of a program as numbers.
 #include <tenon/program/exec/flatten.hpp>
 
 #include <gmock/gmock.h>

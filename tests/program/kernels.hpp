@@ -83,7 +83,7 @@ inline KernelTable kernels() {
   return table;
 }
 
-// Dense i32 buffers by name, that own their elements.
+// Dense i32 buffers by name, which own their elements.
 class Data {
  public:
   void add(const std::string& name, std::vector<int64_t> extents, std::vector<int64_t> mins = {}) {

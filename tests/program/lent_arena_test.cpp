@@ -1,4 +1,4 @@
-// Runs that bring the arena of a bound program.
+// Runs with a caller-provided arena for a bound program.
 #include <gmock/gmock.h>
 
 #include <tenon/program/exec/bound_program.hpp>
@@ -26,7 +26,7 @@ Result<void> run(BoundProgram& bound, Data& data, std::span<std::byte> arena) {
   return bound.run(std::vector<std::byte*>{data.view("in").base, data.view("out").base}, {.arena = arena});
 }
 
-// Memory that ends where it may, full of ones.
+// Memory without spare bytes at its end, filled with ones.
 struct Arena {
   explicit Arena(int64_t bytes) : memory((static_cast<size_t>(bytes) + kAlignBytes - 1) / kAlignBytes * kAlignBytes) {
     std::ranges::fill(bytes_of(), std::byte{0xff});

@@ -28,7 +28,7 @@ struct Hinted {
 };
 constexpr Hinted kHinted[] = {{kFetched, 0.7, 0.9}, {kFetchedNearby, 0.4, 0.95}, {kNonTemporal, 0.6, 0.8}};
 
-// A machine that passes bytes within a cache at one speed until a part of it is full, and then at that of the next.
+// A machine that copies within a cache at one speed until a part of it is full, and then at the speed of the next one.
 struct Machine {
   std::array<double, 3> rates{400e9, 200e9, 90e9};
   double memory_rate = 40e9, sure_part = 1, ahead = 6 << 10;
@@ -102,7 +102,7 @@ TEST(MachineModel, WorkersCostWhatCallingThemTakesAtMost) {
   EXPECT_EQ(model_of(readings, kCaches).workers_of_largest, 1);
 }
 
-// Where there is no second thread to be had, nothing is read of workers.
+// Without a second thread, nothing is measured for workers.
 TEST(MachineModel, WithoutReadingsWorkersAreAsStated) {
   Readings readings = Machine().readings();
   for (const std::string_view name : {kPassByTwo, kJoined, kWoken}) readings.erase(std::string(name));
@@ -124,7 +124,7 @@ TEST(MachineModel, ACacheThatOthersUseCountsAsFarAsItIsFast) {
   EXPECT_LT(sure, 6.0 / 8 * (1 << 20)) << "it is as slow as the next one";
 }
 
-// Between the parts that are gone through, the speed falls in a straight line: to nine tenths half way to eight.
+// Between measured parts, the speed is interpolated linearly: nine tenths are reached half way to eight.
 TEST(MachineModel, ACacheIsSureToWhereItCeasesToBeAsFast) {
   Readings readings = Machine().readings();
   readings[pass_name(6 * (128 << 10))] = 1 / (0.8 * 200e9);
@@ -149,7 +149,7 @@ TEST(MachineModel, OfTheLargestCacheLessIsFoundTheMoreIsGoneThrough) {
   EXPECT_DOUBLE_EQ(largest.bytes_per_second, 90e9) << "of what is found, not of half of it";
 }
 
-// Of what passes take three times of four, and not of the quietest, which the rest is of.
+// The median of the passes counts (three times out of four), not the quietest, which counts for the other figures.
 TEST(MachineModel, WhatOthersMostlyLeaveOfTheLargestCacheCounts) {
   constexpr double kMegabyte = 1 << 20;
   Readings readings = Machine().readings();
@@ -168,7 +168,7 @@ TEST(MachineModel, WhatOthersMostlyLeaveOfTheLargestCacheCounts) {
   EXPECT_EQ(none.sure_bytes, 2 * kMegabyte) << "an eighth is";
 }
 
-// Fitted to what schedules took, not timed: docs/performance/lessons/cost-model.md.
+// Fitted to measured schedules, not timed: docs/performance/lessons/cost-model.md.
 TEST(MachineModel, SomeOfItIsNotTimed) {
   const CostModel m = model_of(Machine().readings(), kCaches);
   EXPECT_EQ(m.apart, 1.6);
@@ -238,7 +238,7 @@ TEST(MachineRecord, WhatOthersOnlySlowIsTheBetterQuarterAndWhatTheyLeaveTheMedia
   EXPECT_EQ(record.readings().at("a mostly"), 5);
 }
 
-// Who stores non-temporally for nothing pays main memory for what they hold, who does not loses what is gained.
+// Non-temporal stores without a benefit cost main-memory traffic; omitting them loses what they gain.
 TEST(MachineRecord, WhatIsGainedPastTheCachesIsWhatTheLeastQuarterSays) {
   MachineRecord record;
   const auto add = [&](double hidden, double way, int64_t when) {
@@ -273,7 +273,7 @@ TEST(MachineRecord, QuieterMeasurementsReplaceOthers) {
   EXPECT_EQ(record.readings().at("a mostly"), 1);
 }
 
-// As many quiet ones as are wanted: those of the same moment that come later change nothing, however quiet.
+// As many quiet ones as wanted: later ones of the same period change nothing, however quiet.
 TEST(MachineRecord, QuietMeasurementsStay) {
   MachineRecord record;
   for (int i = 0; i < kWanted; ++i) record.add(measured(2, MachineRecord::kQuiet / 2), 0);
@@ -287,7 +287,7 @@ TEST(MachineRecord, LoadThatStaysIsTakenForGranted) {
   EXPECT_EQ(record.tried(), 2 * kWanted);
 }
 
-// All nine measurements were taken while others used what is shared.
+// All nine measurements were taken while others used shared resources.
 TEST(MachineRecord, ABadMomentIsOutvotedByLaterOnes) {
   MachineRecord record;
   for (int i = 0; i < kWanted; ++i) record.add(measured(2, 0), i);
@@ -318,7 +318,7 @@ TEST(MachineRecord, MomentsReplaceOneAnotherOnceEachHasOneMeasurement) {
   EXPECT_EQ(record.readings().at("a"), 3) << "the oldest have gone";
 }
 
-// Again after as long as the record has lasted: in a year some thirteen times.
+// Again after as long as the record has lasted: some thirteen times in a year.
 TEST(MachineRecord, MeasurementsAreDueMoreAndMoreRarely) {
   MachineRecord record;
   for (int i = 0; i < kWanted; ++i) {
@@ -336,7 +336,7 @@ TEST(MachineRecord, MeasurementsAreDueMoreAndMoreRarely) {
   EXPECT_EQ(hours, (std::vector<int64_t>{1, 3, 7, 15, 31, 63, 127, 255, 511, 1023, 2047, 4095, 8191}));
 }
 
-// Load is not measured again by each process that comes meanwhile.
+// Later processes do not repeat a measurement that was disturbed by load.
 TEST(MachineRecord, ADisturbedMeasurementIsDueAgainNoSooner) {
   MachineRecord record;
   for (int i = 0; i < kWanted; ++i) record.add(measured(1, 0), 0);
@@ -387,13 +387,13 @@ TEST(MachineRecord, DamagedTextIsRefused) {
   }
 }
 
-// Up to the hash.
+// The text up to the hash.
 std::string body_of(const MachineRecord& record) {
   const std::string text = record.to_text();
   return text.substr(0, text.rfind('\n', text.size() - 2) + 1);
 }
 
-// With a hash that fits.
+// With a valid hash.
 TEST(MachineRecord, SpoiltTextsAreReadOrRefused) {
   tenon::testing::Spoilt texts{
       {}, {"measurement\t", "\t", "\n", "1e300", "1e-400", "-1", "nan", "inf", "x\t", "9999999999"}};
@@ -416,7 +416,7 @@ TEST(MachineRecord, SpoiltTextsAreReadOrRefused) {
   });
 }
 
-// Times are subtracted from each other, and tries are counted on.
+// Times are subtracted from each other, and tries are counted up.
 TEST(MachineRecord, NumbersBeyondAllClocksAreRefused) {
   const std::string of_none = body_of(MachineRecord()), first_line = of_none.substr(0, of_none.find('\n'));
   const auto read = [&](const std::string& tried, const std::string& begun, const std::string& latest,
@@ -443,7 +443,7 @@ TEST(MachineRecord, TextOfAnotherVersionIsRefused) {
   EXPECT_NE(other.error().to_string().find("another version"), std::string::npos) << other.error().to_string();
 }
 
-// Files that are settled are not measured again: without another version, what is read since would be missing for good.
+// Settled files are not measured again: without a new version, new readings would be missing for good.
 TEST(MachineRecord, OtherReadingsAreThoseOfAnotherVersion) {
   std::string names;
   for (const auto& [name, seconds] : Machine().readings()) names += name + "\n";
@@ -453,7 +453,7 @@ TEST(MachineRecord, OtherReadingsAreThoseOfAnotherVersion) {
       << "if names are others, raise the version in machine_file.cpp; then state both here";
 }
 
-// A folder of the test's own; empty text: there is none, or no more.
+// A folder of the test's own; empty text: it does not exist (any more).
 class WithFolder : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -566,7 +566,7 @@ TEST_F(CachesOfMachine, WhatIsNotStatedIsLeft) {
   EXPECT_EQ(cache_bytes_in(fs::path(folder_) / "none", kCaches), kCaches);
 }
 
-// Asleep, a try has no processor, as while another thread has it.
+// While asleep, a try has no processor, as while another thread has it.
 TEST(Probe, WhatOtherThreadsShareTakesWhatTheClockSays) {
   constexpr std::chrono::milliseconds kAway{5};
   const auto seconds = [&](bool shared) {
@@ -580,8 +580,8 @@ TEST(Probe, WhatOtherThreadsShareTakesWhatTheClockSays) {
   EXPECT_GE(seconds(true), 5e-3);
 }
 
-// In what it mostly takes, the first try at a place does not count: what is there may be in no cache. A probe that
-// stays has but one such try.
+// For the typical time, the first try at an address does not count, because data may be in no cache. A probe that does
+// not move has only one such try.
 TEST(Probe, TriesAtAPlaceThatHasBeenTriedCount) {
   const auto mostly = [](bool moves, int tries) {
     int done = 0;
@@ -597,7 +597,7 @@ TEST(Probe, TriesAtAPlaceThatHasBeenTriedCount) {
   EXPECT_LT(mostly(true, 2), 15e-3);
 }
 
-// What is timed is what the model asks for, and in the order of what is possible.
+// The readings are those that the model needs, in a plausible order.
 TEST(ReadMachine, ReadsAllThatTheModelAsksFor) {
   const Readings wanted = Machine().readings(), read = read_machine(kCaches);
   for (const auto& [name, seconds] : wanted) EXPECT_TRUE(read.contains(name)) << name;

@@ -13,8 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What others left in the caches is paid for in the first runs; a program whose runs get faster for ever is not waited
-// for.
+// The first runs pay for what others left in the caches; a program whose runs get faster for ever is not waited for.
 TEST(SettledSeconds, RunsUntilItGetsNoFaster) {
   const auto after = [](std::vector<double> seconds) {
     size_t runs = 0;
@@ -33,8 +32,8 @@ TEST(SettledSeconds, RunsUntilItGetsNoFaster) {
                }).ok());
 }
 
-// The first one takes .95 of what the second does, but for a run that was disturbed. Of three rounds in five others
-// used the machine, ever more: by medians of times, 3.8 and 3, it would be the slower one.
+// The first one takes .95 of the time of the second, except for a disturbed run. In three rounds out of five, others
+// used the machine, increasingly: by medians of times, 3.8 and 3, it would be the slower one.
 TEST(PartsOfRounds, RoundsThatWereSlowForAllAreComparedByThemselves) {
   const std::vector<double> parts = detail::parts_of_rounds({{.95, 1.9, 4.5, 3.8, 4.75}, {1, 2, 3, 4, 5}});
   ASSERT_EQ(parts.size(), 2u);
@@ -47,7 +46,7 @@ const Expr x = var("x"), y = var("y");
 constexpr int64_t kWidth = 40, kRows = 48;
 constexpr int kStages = 3;
 
-// Sums over three rows, by kernels that say how long a call takes by how many rows it computes: no real time counts.
+// Sums over three rows, by kernels that report a time that depends on the number of rows: no real time matters.
 class MeasuredSchedule : public ::testing::Test {
  protected:
   MeasuredSchedule() : source_({0, -kStages}, {kWidth, kRows + 2 * kStages}), result_({kWidth, kRows}) {
@@ -98,7 +97,7 @@ class MeasuredSchedule : public ::testing::Test {
   std::function<bool(int64_t)> takes_ = [](int64_t) { return true; };
 };
 
-// Whether a loop over rows goes in such steps.
+// Whether a loop over rows has this step.
 bool has_step(const MeasuredReport& report, int64_t rows) {
   const std::vector<std::string>& groups = report.candidates[report.chosen].groups;
   return groups.size() == 1 && groups[0].find(str("3 stages over y in steps of ", rows, ",")) != std::string::npos;
@@ -114,7 +113,7 @@ TEST_F(MeasuredSchedule, IsWhatTakesLeastByTheClock) {
   }
 }
 
-// Fewer calls are better, and worth more the fewer there are: the whole array at once.
+// Fewer calls are better, and the gain per call grows as they become fewer: the whole array at once.
 TEST_F(MeasuredSchedule, MayBeNoLoopAtAll) {
   const auto report = schedule();
   ASSERT_TRUE(report.ok()) << report.error().to_string();
@@ -152,7 +151,7 @@ TEST_F(MeasuredSchedule, CandidatesAreOthersAndTheCheapestPredictedFirst) {
   for (size_t i = 0; i < fewer->candidates.size(); ++i) EXPECT_EQ(fewer->candidates[i].groups, all[i].groups);
 }
 
-// By the model workers pay where it costs nothing to call them, and by no means where that takes a second.
+// According to the model, workers pay if calling them costs nothing, and never if it takes a second.
 TEST_F(MeasuredSchedule, OfWorkersHasTheSerialOneBeside) {
   model_.workers = 3;
   const auto is_shared = [](const MeasuredReport::Candidate& candidate) {
@@ -191,7 +190,7 @@ TEST_F(MeasuredSchedule, OneCandidateIsTheAutomaticOneAndNotTimed) {
   }
 }
 
-// Those that fall behind run no more; the others as often as it is said.
+// Candidates that fall behind are no longer run; the others as often as specified.
 TEST_F(MeasuredSchedule, RunsAreBounded) {
   seconds_ = [](int64_t rows) { return rows == 4 ? 4.0 : 4.0 * static_cast<double>(rows); };
   options_.rounds = 7;
@@ -227,7 +226,7 @@ TEST_F(MeasuredSchedule, ARunThatWasDisturbedDoesNotCount) {
   EXPECT_TRUE(has_step(*report, 8)) << report->to_string();
 }
 
-// What others of the machine do lasts longer than the runs of a look, or than a round. A run is of 18 calls.
+// Load from others lasts longer than the runs of one sample or round. A run has 18 calls.
 TEST_F(MeasuredSchedule, ALookOrARoundThatWasDisturbedDropsNobody) {
   for (const int first : {0, 100}) {
     int call = 0;
@@ -353,7 +352,7 @@ TEST_F(KeptSchedule, IsThatOfThePipelineItsSizesAndItsCandidates) {
   EXPECT_GT(calls_, then) << "of other strides";
 }
 
-// Stages of the same names, with the same windows, of other kernels.
+// Stages with the same names and windows, but other kernels.
 TEST_F(KeptSchedule, IsThatOfItsKernels) {
   const auto from_files = [&](const char* kernel) {
     const KernelHandle sum = window_sum<int32_t>({0, -1}, {0, 1});

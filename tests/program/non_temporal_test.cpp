@@ -1,5 +1,4 @@
-// Results that are stored non-temporally: the stages that are made of loops that say so, and the kernel that moves
-// lines.
+// Results with non-temporal stores: the stages that such loops are split into, and the kernel that moves lines.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -33,7 +32,7 @@ LoopOver past(const Expr& index, int64_t step, int64_t workers = 1, int64_t ahea
   return {index, step, workers, ahead, true};
 }
 
-// An iteration's results are made in memory of so many rows, and nothing is fetched of where they go.
+// An iteration's results are computed in a buffer with this many rows, and their destination is not prefetched.
 TEST(NonTemporal, ResultsAreMadeNearAndMovedByAStageOfTheirOwn) {
   Sums s;
   s.last.loops({past(y, 4, 1, 1)});
@@ -54,8 +53,8 @@ TEST(NonTemporal, ResultsAreMadeNearAndMovedByAStageOfTheirOwn) {
   EXPECT_EQ(print(*read), text);
 }
 
-// Strips that do not divide the rows, tiles, bands, several workers, rows below zero: what the interpreter gives
-// without a schedule. Contract mode watches the boxes.
+// Strips that do not divide the rows, tiles, bands, several workers, rows below zero: the interpreter's results without
+// a schedule. Contract mode checks the boxes.
 TEST(NonTemporal, ChangesNoResult) {
   ThreadPool pool(2);
   for (const int64_t width : {0, 1, 15, 16, 17, 37, 64})
@@ -125,7 +124,7 @@ TEST(NonTemporal, IsForTheInnermostLoopOfAKernel) {
   EXPECT_THAT(program.error().to_string(), HasSubstr("it is a copy"));
 }
 
-// What is done by a kernel whose results others do not see before `finish`: u and f, or r for `run`. Of one thread.
+// The log of a kernel whose results are visible to others only after `finish`: u and f, or r for `run`. One thread.
 std::string& done() {
   static std::string log;
   return log;
@@ -156,7 +155,7 @@ std::string done_in(const std::vector<LoopOver>& loops, const BindOptions& optio
   return done();
 }
 
-// Loops of few iterations are written out; whoever runs one iteration of several workers tells others when it is over.
+// Loops of few iterations are unrolled; a worker that runs one iteration signals the others when it is done.
 TEST(NonTemporal, ResultsOfALoopAreFinishedBehindIt) {
   EXPECT_EQ(done_in({}), "r");
   EXPECT_EQ(done_in({{y, 1}}), "uuuuuf");
@@ -167,7 +166,7 @@ TEST(NonTemporal, ResultsOfALoopAreFinishedBehindIt) {
   EXPECT_EQ(done_in({{y, 1, 2}}, {.threads = 1}), "uuuuuf");
 }
 
-// Moves `from` to memory that begins `shift` bytes into a line, between bytes that must stay.
+// Moves `from` to memory that begins `shift` bytes into a cache line, between bytes that must not change.
 void expect_moved(const std::vector<DimView>& to_dims, const std::vector<DimView>& from_dims, int bytes, size_t shift) {
   constexpr size_t kBytes = 1 << 15, kMiddle = kBytes / 2;
   const ElementType element{ElementKind::uint, static_cast<uint8_t>(bytes * 8)};

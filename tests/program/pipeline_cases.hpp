@@ -1,5 +1,5 @@
 // The cases of tests/fixtures/pipelines/cases.yaml: families of pipelines, each built by one function from the
-// parameters of a case, run, checked against plain C++, and counted.
+// parameters of a case, run, compared with plain C++, and counted.
 #pragma once
 #include <map>
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace tenon::program {
 
-// What a run took. Calls are those that were made (with a non-empty result).
+// The statistics of a run. Only calls with a non-empty result are counted.
 struct Counts {
   int64_t heap_count = 0, heap_peak = 0;
   int64_t calls = 0, elements = 0;
@@ -39,7 +39,7 @@ class CaseRun {
   static constexpr int64_t kThreads = 2;
   void run(const Pipeline& p, const std::vector<BufferRef>& inputs, const std::vector<BufferRef>& outputs,
            std::map<std::string, BufferArgument, std::less<>> buffers);
-  // Each element of the array is f(index).
+  // Expects each element of the array to be f(index).
   template <class T, class F>
   void expect(const Array<T>& array, const F& f) {
     int64_t wrong = 0;
@@ -66,7 +66,7 @@ class CaseRun {
 };
 
 using Family = void (*)(CaseRun&);
-// By the id that cases.yaml gives them.
+// By the id in cases.yaml.
 using Families = std::map<std::string, Family>;
 void add_stage_families(Families& families);
 void add_copy_families(Families& families);

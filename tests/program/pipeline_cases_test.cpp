@@ -1,4 +1,4 @@
-// All cases of cases.yaml. What is compared with the file's figures (`measured`, and `expected` where it is stricter):
+// All cases of cases.yaml. Compared with the file's figures (`measured`, and `expected` if it is stricter):
 //   heap peak, heap allocations   ours at most those measured
 //   calls, elements               calls with a non-empty result and their elements, summed over all stages
 //   copy calls                    ours at most; elements of copies are not compared (a view copies none)

@@ -1,4 +1,4 @@
-// Families about who may share memory, and expressions of many small stages.
+// Families about sharing memory, and expressions of many small stages.
 #include <program/pipeline_cases.hpp>
 
 namespace tenon::program {

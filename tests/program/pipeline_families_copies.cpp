@@ -1,4 +1,4 @@
-// Families of copies beside stages: padding, transposes, broadcasts, views.
+// Families with copies and stages: padding, transposes, broadcasts, views.
 #include <program/pipeline_cases.hpp>
 
 namespace tenon::program {

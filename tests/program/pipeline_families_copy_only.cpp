@@ -5,7 +5,7 @@ namespace tenon::program {
 
 namespace {
 
-// destination(indices) = source(map(indices)), the wanted values by `from`; padding where the source has none.
+// destination(indices) = source(map(indices)), with expected values by `from`; padding outside the source.
 template <class T>
 struct OneCopy {
   std::vector<Expr> indices;
@@ -39,7 +39,7 @@ void run_copy(CaseRun& r, OneCopy<T> c) {
 
 const Expr x = var("x"), y = var("y"), z = var("z"), dx = var("dx"), dy = var("dy");
 
-// im2col views with their indices in any order, at any place of the output.
+// im2col views with their indices in any order, at any position in the output.
 void stencil_only(CaseRun& r, const std::vector<Expr>& indices) {
   const int64_t stride = r["S"], dilation = r["D"], taps = r["K"];
   const int64_t kMins[] = {0, 2, -3};
@@ -151,7 +151,7 @@ void tile(CaseRun& r) {
                         loop_over(r, xo)});
 }
 
-// The 6 permutations, then maps that use an index twice or leave one out.
+// The 6 permutations, then maps that use an index twice or omit one.
 void transpose(CaseRun& r) {
   std::vector<std::vector<size_t>> maps{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
   for (size_t a = 0; a < 3; ++a)

@@ -1,7 +1,7 @@
 // Random pipelines (stencils, resampling, transposes, copies, padding, several readers, in place) with random schedules
-// (loops, bands, steps, workers, placement), every fifth with the automatic one, against the same pipeline without a
-// schedule and without shared memory, interpreted and compiled. A part of them in contract mode and through the race
-// verifier. TENON_FUZZ_SEEDS and TENON_FUZZ_FIRST say which seeds.
+// (loops, bands, steps, workers, placement), every fifth with the automatic one, compared with the same pipeline
+// without a schedule and without shared memory, interpreted and compiled. Some of them in contract mode and with the
+// race verifier. TENON_FUZZ_SEEDS and TENON_FUZZ_FIRST select the seeds.
 #include <iostream>
 #include <random>
 
@@ -91,7 +91,7 @@ class Case {
   const std::vector<BufferRef>& outputs() const { return outputs_; }
 
  private:
-  // So small that buffers of some elements are worth strips.
+  // So small that strips pay for buffers of a few elements.
   static CostModel small_memories() {
     CostModel model = CostModel::host();
     for (CostModel::Memory& memory : model.memories) memory.bytes /= 256;
@@ -270,8 +270,8 @@ TEST_F(PipelineFuzz, SchedulesDoNotChangeResults) {
   EXPECT_GE(runs.in_bands * 100, count) << "and those of several workers";
 }
 
-// A strip that is alone in its band around a loop of workers; a ring in the memory of what is computed outside of its
-// loop; a window handed from band to band.
+// A strip that is alone in its band around a loop of workers; a ring in the memory of a value computed outside its
+// loop; a window passed from band to band.
 TEST_F(PipelineFuzz, SeedsThatHaveFoundFaults) {
   Runs runs;
   for (const uint64_t seed : {919, 3445, 9361, 43341739}) {

@@ -1,6 +1,6 @@
-// Families of pipelines with random sizes, radii, steps, workers and options: against plain C++, against the work that
-// there is (nothing is computed twice), and against the memory that a calculation by hand gives. TENON_FUZZ_SEEDS and
-// TENON_FUZZ_FIRST say which seeds.
+// Families of pipelines with random sizes, radii, steps, workers and options: compared with plain C++, with the minimal
+// work (nothing is computed twice), and with the memory that a manual calculation gives. TENON_FUZZ_SEEDS and
+// TENON_FUZZ_FIRST select the seeds.
 #include <random>
 
 #include <program/pipeline_support.hpp>
@@ -44,7 +44,7 @@ struct Ran {
   }
 };
 
-// On the interpreter in two orders, the compiled form and the race verifier.
+// Runs on the interpreter in two orders, in compiled form and with the race verifier.
 Ran run(const Pipeline& p, const std::vector<BufferRef>& inputs, const std::vector<BufferRef>& outputs,
         const std::map<std::string, BufferArgument, std::less<>>& buffers, const SymbolValues& scalars = {},
         const BuildOptions& options = {}) {
@@ -72,13 +72,13 @@ void expect_elements(const Array<T>& array, const Ran& ran, const F& f) {
   EXPECT_EQ(wrong, 0) << ran.program;
 }
 
-// Rows that a window of `radius` around each row of steps takes, of `all` rows there are: one window that moves on a
-// step for each worker, or as many windows as there are workers where nothing is handed on.
+// The rows that a window of `radius` around each row of steps takes, of `all` rows: one window that advances by a step
+// per worker, or as many windows as workers if nothing is carried over.
 int64_t ring_rows(int64_t step, int64_t radius, int64_t all, bool parallel) {
   const int64_t workers = parallel ? kThreads : 1;
   return radius == 0 ? workers * std::min(step, all) : std::min(all, step + 2 * radius + (workers - 1) * step);
 }
-// The same in one piece: a period of whole steps, and behind it what its last iterations read.
+// The same as a contiguous window: a period of whole steps, followed by what its last iterations read.
 int64_t rows_in_one_piece(int64_t step, int64_t radius, int64_t all, bool parallel) {
   if (radius == 0) return ring_rows(step, radius, all, parallel);
   const int64_t workers = parallel ? kThreads : 1, window = std::min(all, step + 2 * radius);
@@ -94,7 +94,7 @@ int32_t sum_around(const Array<int32_t>& a, const Index& at, int64_t rx, int64_t
   return sum;
 }
 
-// Stencils behind one another; the last one's rows in steps. `rings`: whether kernels take them.
+// A chain of stencils; the last one's rows in steps. `rings`: whether kernels take ring buffers.
 void stencil_chain(Draw& draw, bool rings) {
   const int64_t width = draw(1, 12), height = draw(1, 24), stages = draw(1, 4);
   const int64_t step = draw.chance(10) ? 1000 : draw(1, 6);
@@ -145,13 +145,13 @@ TEST_P(RandomFamilies, StencilChainsKeepWindows) {
   stencil_chain(draw, true);
 }
 
-// The same with kernels that see no rings: windows in one piece.
+// The same with kernels that take no ring buffers: contiguous windows.
 TEST_P(RandomFamilies, KernelsWithoutRingsGetWindowsInOnePiece) {
   Draw draw(GetParam() + 1'000'000);
   stencil_chain(draw, false);
 }
 
-// Two chains that meet: windows of different heights in one loop.
+// Two chains that join: windows of different heights in one loop.
 TEST_P(RandomFamilies, ParallelStencilsKeepBothWindows) {
   Draw draw(GetParam() + 2'000'000);
   const int64_t width = draw(1, 12), height = draw(1, 24), step = draw.chance(20) ? 1234567 : draw(1, 5);
@@ -196,7 +196,7 @@ TEST_P(RandomFamilies, ParallelStencilsKeepBothWindows) {
       << ran.program;
 }
 
-// Tiles of a given number of elements, whose sides follow from the size of the result: no more than a tile is kept.
+// Tiles with a given number of elements, whose sides follow from the size of the result: at most a tile is kept.
 TEST_P(RandomFamilies, TilesOfAnAreaTakeThatArea) {
   Draw draw(GetParam() + 3'000'000);
   const int64_t width = draw(1, 20), height = draw(1, 20), area = draw(1, 80);
@@ -216,7 +216,7 @@ TEST_P(RandomFamilies, TilesOfAnAreaTakeThatArea) {
   EXPECT_LE(ran.statistics.heap_peak, 4 * std::min(area, width * height)) << ran.program;
 }
 
-// Sources are computed where they lie in the result: no copy, no memory, whatever the loops.
+// Sources are computed in their part of the result: no copy, no memory, whatever the loops.
 TEST_P(RandomFamilies, ConcatenatedOutputsTakeNoMemory) {
   Draw draw(GetParam() + 4'000'000);
   const int64_t sources = draw(2, 4), dim = draw(0, 1), across = draw(1, 9), step = draw(1, 4);
@@ -257,7 +257,7 @@ TEST_P(RandomFamilies, ConcatenatedOutputsTakeNoMemory) {
   EXPECT_TRUE(!alias || ran.copy_calls() == 0) << ran.program;
 }
 
-// Halves and doubles, one after the other.
+// Halves and doubles in alternation.
 TEST_P(RandomFamilies, ResamplingComputesNothingTwice) {
   Draw draw(GetParam() + 5'000'000);
   const int64_t width = draw(1, 10), height = 2 * draw(1, 12), factor = draw(2, 3), step = draw(1, 5);

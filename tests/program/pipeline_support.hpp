@@ -1,4 +1,4 @@
-// For tests of pipelines: arrays with bounds, kernels that say what they compute, and runs that are counted.
+// For tests of pipelines: arrays with bounds, kernels with simple formulas, and runs that are counted.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -77,7 +77,7 @@ class Array {
     for_each_index(mins_, extents_, [&](const Index& i) { at(i) = static_cast<T>(f(i)); });
     return *this;
   }
-  // Values that tell where they come from.
+  // Values that identify their positions.
   Array& fill_pattern(int64_t seed = 1) {
     return fill([&](const Index& i) {
       int64_t v = seed * 7;
@@ -129,7 +129,7 @@ KernelHandle kernel(std::string name, std::function<T(const CallContext&, const 
       true);
 }
 
-// f of the elements of all operands read, at the same index.
+// f of the elements of all read operands at the same index.
 template <class T>
 KernelHandle pointwise(std::string name, std::function<T(T)> f) {
   return kernel<T>(std::move(name),
@@ -149,7 +149,7 @@ template <class T>
 KernelHandle times_constant(int64_t value) {
   return pointwise<T>("mul", [value](T v) { return static_cast<T>(v * value); });
 }
-// A copy that the builder does not know as one.
+// A copy that the builder does not recognise as one.
 template <class T>
 KernelHandle opaque_copy() {
   return pointwise<T>("opaque_copy", [](T v) { return v; });
@@ -170,14 +170,14 @@ KernelHandle window_sum(Index below, Index above) {
   });
 }
 
-// The bytes of an argument that is dense.
+// The bytes of a dense argument.
 inline std::span<std::byte> bytes_of(const BufferArgument& argument, ElementType element) {
   size_t bytes = static_cast<size_t>(element.bits()) / 8;
   for (const DimView& d : argument.dims) bytes *= static_cast<size_t>(d.extent);
   return {argument.data, bytes};
 }
 
-// Runs the compiled form over cleared outputs and compares them with what they held, byte for byte.
+// Runs the compiled form over cleared outputs and compares the bytes with the previous content.
 inline void expect_same_compiled(const Program& program, const Arguments& arguments, int threads, int64_t stack_bytes) {
   ThreadPool pool(threads);
   auto bound = BoundProgram::bind(program, arguments, {&pool, threads, stack_bytes});

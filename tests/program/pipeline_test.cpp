@@ -1,4 +1,4 @@
-// What the builder refuses, and figures that cases.yaml names as goals beyond its measured ones.
+// What the builder refuses, and figures that cases.yaml names as goals beyond the measured ones.
 #include <program/pipeline_support.hpp>
 
 namespace tenon::program {
@@ -63,8 +63,8 @@ TEST(Pipeline, WindowsSlideWithStepsKnownAtRunTime) {
   }
 }
 
-// A loop over bands around one over strips, both over y: each band begins its windows anew and keeps them, one set for
-// each worker, and only what lies across the border of two bands is computed for both.
+// A loop over bands around one over strips, both over y: each band begins its windows anew and keeps them, with one set
+// per worker, and only what is across the border of two bands is computed for both.
 TEST(Pipeline, BandsHaveWindowsOfTheirOwn) {
   constexpr int64_t kWidth = 5, kHeight = 96, kStages = 3, kStrip = 4, kBands = 3;
   Pipeline p("bands");
@@ -105,8 +105,8 @@ TEST(Pipeline, BandsHaveWindowsOfTheirOwn) {
   }
 }
 
-// The last band has a single strip, so that the loop within it would have several workers: they share the slot of that
-// strip.
+// The last band has a single strip, for which the loop within it would have several workers: they share the slot of
+// that strip.
 TEST(Pipeline, LoopsWithinLoopsOfWorkersShareTheirSlots) {
   Pipeline p("nested");
   BufferRef in = p.buffer("in", kI32, 2), mid = p.buffer("mid", kI32, 2), out = p.buffer("out", kI32, 2);
@@ -130,7 +130,7 @@ TEST(Pipeline, LoopsWithinLoopsOfWorkersShareTheirSlots) {
   }
 }
 
-// Resampling chains slide, too: no level of a pyramid is computed twice.
+// Resampling chains use sliding windows, too: no level of a pyramid is computed twice.
 TEST(Pipeline, PyramidsComputeNothingTwice) {
   Pipeline p("pyramid");
   BufferRef from = p.buffer("in", kI32, 2), in = from;
@@ -173,7 +173,7 @@ TEST(Pipeline, PyramidsComputeNothingTwice) {
   EXPECT_EQ(statistics.stages.at("half2->down2").elements, 24);
 }
 
-// A chain without loops needs two arrays, and none when stages work in place.
+// A chain without loops needs two arrays, and none if stages work in place.
 TEST(Pipeline, LinearChainsTakeTwoArraysOrNone) {
   for (const bool in_place : {false, true}) {
     Pipeline p("chain");
@@ -196,7 +196,7 @@ TEST(Pipeline, LinearChainsTakeTwoArraysOrNone) {
   }
 }
 
-// Tiles and back again: each one copy, whatever the map.
+// Tiling and its inverse are one copy each, whatever the map.
 TEST(Pipeline, UntilingIsOneCopy) {
   Pipeline p("untile");
   BufferRef in = p.buffer("in", kI32, 4), out = p.buffer("out", kI32, 2);
@@ -214,7 +214,7 @@ TEST(Pipeline, UntilingIsOneCopy) {
                  [&](const Index& i) { EXPECT_EQ(result.at(i), source(i[0] % 4, i[1] % 4, i[0] / 4, i[1] / 4)); });
 }
 
-// Bytes from a row to the next of the intermediate, as its reader sees it: a window of three rows of so many floats.
+// Bytes between rows of the intermediate buffer, as its reader sees it: a window of three rows of `width` floats.
 int64_t row_stride(int64_t width, bool reader_takes_dense_only) {
   static int64_t seen;
   auto reader = std::make_shared<Kernel>(*make_kernel(
@@ -234,8 +234,8 @@ int64_t row_stride(int64_t width, bool reader_takes_dense_only) {
   return seen;
 }
 
-// Kernels take longer for rows that begin between two lines of a cache. Short rows would grow by too much, and some
-// kernels take no gaps.
+// Kernels take longer for rows that are not aligned to cache lines. Short rows would grow by too much, and some kernels
+// accept no gaps.
 TEST(Pipeline, LongRowsBeginAtLines) {
   EXPECT_EQ(row_stride(255, false), 1020);
   EXPECT_EQ(row_stride(256, false), 1024);

@@ -1,4 +1,4 @@
-// Hints of what is going to be touched: their lines, their code, and who writes them.
+// Prefetch hints: their cache lines, their code, and the loops that emit them.
 #include <tenon/program/exec/prefetch_internal.hpp>
 
 #include <gmock/gmock.h>
@@ -43,7 +43,7 @@ std::set<uint64_t> lines_of_elements(uint64_t base, const std::vector<LineDim>& 
   return out;
 }
 
-// Rows that begin in the same place of a line and share none: each line of an element is in one portion, once.
+// Rows with the same alignment that share no cache line: each line of an element is in exactly one portion.
 TEST(LinesOfBoxes, PortionsHaveEachLineOnce) {
   std::mt19937_64 random(::tenon::testing::first_seed());
   const auto pick = [&](int64_t low, int64_t high) {
@@ -80,7 +80,7 @@ TEST(LinesOfBoxes, WidthsAroundALine) {
   }
 }
 
-// Far beyond what addresses there are: nothing overflows, and nothing goes on for ever.
+// Far beyond any address range: nothing overflows, and everything terminates.
 TEST(LinesOfBoxes, AnyNumbersWillDo) {
   constexpr int64_t kLow = INT64_MIN, kHigh = INT64_MAX;
   for (const int64_t first : {kLow, int64_t{-1}, int64_t{0}, kHigh})
@@ -124,7 +124,7 @@ const char* const kRows = R"(program @rows() {
 }
 )";
 
-// In the steady part of the loop a hint is an address that steps; in the last iteration there is nothing to come.
+// In the steady part of the loop a hint is an address that is incremented; in the last iteration there is none.
 TEST(PrefetchCode, IsAStretchOfLinesInSteadyLoops) {
   Data data;
   data.add("in", {32, 40});
@@ -134,7 +134,7 @@ TEST(PrefetchCode, IsAStretchOfLinesInSteadyLoops) {
   EXPECT_THAT(bound.disassembly(), Not(HasSubstr("prefetch")));
 }
 
-// Boxes that rows of the buffer do not follow one another in, and one that is whole only in a run.
+// Boxes whose rows are not contiguous in the buffer, and one that is whole only in a run.
 TEST(PrefetchCode, HasAStretchForEachRowOrIsCroppedInARun) {
   Data data;
   data.add("in", {64, 40});
@@ -155,7 +155,7 @@ TEST(PrefetchCode, HasAStretchForEachRowOrIsCroppedInARun) {
   EXPECT_THAT(bound.disassembly(), HasSubstr(": prefetch in "));
 }
 
-// Five rows of three lines in three portions: the middle one is the end of a row, the next one, and the begin of a
+// Five rows of three lines in three portions: the middle one is the end of a row, the next one, and the beginning of a
 // third.
 TEST(PrefetchCode, APortionMayBeSeveralStretches) {
   Data data;
@@ -173,7 +173,7 @@ TEST(PrefetchCode, APortionMayBeSeveralStretches) {
     EXPECT_THAT(bound.disassembly(), HasSubstr(stretch));
 }
 
-// Of a ring nothing is fetched, whatever is said.
+// Rings are not prefetched, whatever the hint.
 TEST(PrefetchCode, RingsAreNotFetched) {
   Data data;
   data.add("in", {32, 40});
@@ -194,8 +194,8 @@ TEST(PrefetchCode, RingsAreNotFetched) {
   EXPECT_THAT(bound.disassembly(), Not(HasSubstr("prefetch")));
 }
 
-// Rows for which no code for a period is made otherwise: the hint moves every second iteration only, and is found
-// before the run all the same.
+// Rows for which no code for a period is made otherwise: the hint advances only every second iteration, but is still
+// determined before the run.
 TEST(PrefetchCode, IsMadeForSeveralIterationsOfLongRows) {
   Data data;
   data.add("in", {9000, 40});
@@ -251,7 +251,8 @@ std::vector<std::string> hints(const Program& program) {
   return out;
 }
 
-// What the next iteration reads of `in` beyond what this one does, and what it writes of `out`; nothing of the window.
+// The part of `in` that the next iteration reads and this one does not, and the part of `out` that it writes; not the
+// window.
 TEST(LoopsThatFetchAhead, FetchAPortionBeforeEachStage) {
   Blurred b;
   b.last.loops({{b.y, 4, 1, 1}});
@@ -274,7 +275,7 @@ TEST(LoopsThatFetchAhead, FetchWhatIterationsFurtherOnTouchFirst) {
   EXPECT_THAT(hints(b.built()), ::testing::Contains(HasSubstr("y_0 + 12 +: 4]")));
 }
 
-// How often the hints of a run speak of each element of a buffer of rank 2.
+// How often the hints of a run cover each element of a buffer of rank 2.
 class Hinted {
  public:
   Hinted(const Program& program, SymbolValues sizes) : program_(program), values_(std::move(sizes)) {
@@ -311,7 +312,7 @@ class Hinted {
   SymbolValues values_;
 };
 
-// Each element of what tiles read and write is fetched once: the last tile of a row fetches for the first one of the
+// Each element that tiles read and write is prefetched once: the last tile of a row prefetches for the first one of the
 // next.
 TEST(LoopsThatFetchAhead, LastTilesFetchForTheNextRow) {
   for (const int64_t width : {64, 80, 16 * 40})  // 4, 5 and 40 tiles: written out, cut, and a loop
@@ -345,7 +346,7 @@ TEST(LoopsThatFetchAhead, LastTilesFetchForTheNextRow) {
     }
 }
 
-// Of windows of three rows in steps of four, four rows are new.
+// With windows of three rows in steps of four, four rows are new.
 TEST(LoopsThatFetchAhead, FetchNothingTwice) {
   Pipeline p("windows");
   const Expr x = Expr::symbol("x"), y = Expr::symbol("y");
@@ -357,7 +358,7 @@ TEST(LoopsThatFetchAhead, FetchNothingTwice) {
   EXPECT_EQ(hints(*program)[0], "prefetch in %in[out.min0 +: out.extent0, y_0 + 5 +: 4] part 0 of 2");
 }
 
-// What a loop around makes is no array of the loop that reads it, and what only this loop reads is not far.
+// A result of an outer loop does not count as an array for the loop that reads it, nor does what only this loop reads.
 TEST(LoopsThatFetchAhead, FetchArraysBetweenLoopsAndNoWindows) {
   Blurred b;
   const BufferRef end = b.p.buffer("end", kI32, 2), half = b.p.buffer("half", kI32, 2);
@@ -380,7 +381,7 @@ TEST(LoopsThatFetchAhead, FetchNothingUnlessTheyAreToldTo) {
   EXPECT_TRUE(hints(b.built()).empty());
 }
 
-// Bands of two workers, strips that do not divide them, rows below zero, and inputs that are larger than what is read.
+// Bands of two workers, strips that do not divide them, rows below zero, and inputs larger than what is read.
 TEST(LoopsThatFetchAhead, ChangeNoResult) {
   ThreadPool pool(2);
   for (const int64_t step : {1, 3, 4, 64})

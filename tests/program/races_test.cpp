@@ -19,7 +19,7 @@ std::string race_in(const std::string& text) {
   return result.ok() ? std::string() : result.error().to_string();
 }
 
-// Tiles of two rows, one ahead, in and out by transfers.
+// Tiles of two rows, with look-ahead of one, loaded and stored by transfers.
 constexpr std::string_view kTiles = R"(program @tiles() {
   input %in : i32 rank 2
   output %out : i32 rank 2
@@ -70,7 +70,7 @@ TEST(Races, EachWaitThatIsMissingIsFound) {
   EXPECT_EQ(removed, 4);
 }
 
-// Behind what it orders, or before the start that it ends.
+// Moved after what it orders, or before the start of the transfer that it ends.
 TEST(Races, EachWaitThatIsMovedAcrossWhatItOrdersIsFound) {
   const auto lines = lines_of(kTiles);
   int moved = 0;
@@ -149,8 +149,8 @@ TEST(Races, StagesOfAPipelineNeedTheirAwait) {
   EXPECT_EQ(with("await 1", "signal 0"), "");  // a stage nobody signals ends with its iteration
 }
 
-// Both loops are pipelined; the inner one is run by the worker of an iteration of the outer one, whose Signals and
-// Awaits its own are not.
+// Both loops are pipelined; the inner one is run by the worker of an iteration of the outer one. Signals and Awaits of
+// one do not apply to the other.
 TEST(Races, SignalsOfANestedPipelineSpeakOfItAlone) {
   const auto with = [](const char* outer_await, const char* inner_await, const char* inner_signal) {
     return race_in(str(R"(program @nest(workers) {

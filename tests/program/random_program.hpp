@@ -1,5 +1,5 @@
-// Random programs over buffers of 12 x 10 i32 elements: a chain of segments, each of which makes a buffer from the one
-// before in another way.
+// Random programs over buffers of 12 x 10 i32 elements: a chain of segments, each of which computes a buffer from the
+// previous one in a different way.
 #pragma once
 #include <random>
 #include <string>
@@ -12,7 +12,7 @@ class RandomProgram {
  public:
   explicit RandomProgram(uint64_t seed) : random_(seed) {}
 
-  // Takes %in, gives %out, both 12 x 10 with minima 0; scalars: workers.
+  // Reads %in and writes %out, both 12 x 10 with minima 0; scalars: workers.
   std::string text() {
     std::string body;
     const int segments = number(1, 5);
@@ -64,7 +64,7 @@ class RandomProgram {
                "call ", kernel(), "(in %", from, ", out %", crop, ") }\n}");
   }
 
-  // Of rows to come, beyond the end of the buffer as well.
+  // For later rows, also beyond the end of the buffer.
   std::string hint(const std::string& of, const std::string& y, int step) {
     if (chance()) return " ";
     const int parts = number(1, 5);
@@ -101,7 +101,7 @@ class RandomProgram {
                                                       to, "[0 +: 12, ", y, " +: 1])\n}\n}");
   }
 
-  // Three rows around each, slid over a ring.
+  // Windows of three rows in a ring buffer.
   std::string window(const std::string& from, const std::string& to) {
     const std::string y = unique("y"), pad = unique("p"), ring = unique("r"), line = unique("l");
     const int step = number(1, 3), fold = step + 2 + number(0, 2);
@@ -113,7 +113,7 @@ class RandomProgram {
            "";
   }
 
-  // Rows are loaded one ahead of their use.
+  // Rows are loaded one iteration before their use.
   std::string transfers(const std::string& from, const std::string& to) {
     const std::string y = unique("y"), tile = unique("t");
     return add("allocate %", tile, " : i32[0 +: 12, 0 +: 10 fold 2] in scratch {\nstart %load copy %", tile,
@@ -138,7 +138,7 @@ class RandomProgram {
     }
   }
 
-  // Each row needs the one before.
+  // Each row depends on the previous one.
   std::string recurrence(const std::string& from, const std::string& to) {
     const std::string y = unique("y"), a = unique("a");
     return add("call add1(in %", from, "[0 +: 12, 0 +: 1], out %", to, "[0 +: 12, 0 +: 1])\nallocate %", a,

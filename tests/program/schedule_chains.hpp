@@ -1,4 +1,4 @@
-// Chains of stages that tests of schedules and of what they cost share.
+// Chains of stages shared by tests of schedules and of their costs.
 #pragma once
 #include <optional>
 
@@ -35,7 +35,7 @@ inline SymbolValues sizes(int64_t side) {
   return {{"result.min0", 0}, {"result.extent0", side}, {"result.min1", 0}, {"result.extent1", side}};
 }
 
-// Stages that read each element where they write it, over x.
+// Stages that read only the element at the same index, over x.
 inline Blurs points(int stages) {
   Pipeline p("points");
   BufferRef source = p.buffer("source", kI32, 1), from = source;
@@ -48,7 +48,7 @@ inline Blurs points(int stages) {
   return {std::move(p), source, from, *last};
 }
 
-// Stages that read each element where they write it, over rows.
+// Stages that read only the element at the same index, over rows.
 inline Blurs rows_of_points(int stages) {
   Pipeline p("rows");
   BufferRef source = p.buffer("source", kI32, 2), from = source;

@@ -1,4 +1,4 @@
-// What schedules are predicted to cost (program/schedule/auto_schedule.hpp).
+// Predicted costs of schedules (program/schedule/auto_schedule.hpp).
 #include <tenon/program/schedule/auto_schedule.hpp>
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace tenon::program {
 namespace {
 
-// Windows that are half of L2 and more: what they cost is what the model says of it.
+// Windows of half of L2 and more: their cost is what the model states.
 TEST(ScheduleCosts, WindowsAreLostBeyondWhatIsSure) {
   const auto seconds = [](double sure) {
     CostModel model = CostModel::host();
@@ -25,7 +25,7 @@ TEST(ScheduleCosts, WindowsAreLostBeyondWhatIsSure) {
   EXPECT_GT(seconds(256 << 10), half);
 }
 
-// Of what a chain of 8 stages over so many floats takes in memory in pieces of `step`, the part that fetching 4 KB
+// For a chain of 8 stages over `extent` floats in pieces of `step`: the share of its memory time that prefetching 4 KB
 // ahead saves.
 double saved_by_fetching_ahead(int64_t step, int64_t extent) {
   const auto seconds = [&](double ahead) {
@@ -41,8 +41,7 @@ double saved_by_fetching_ahead(int64_t step, int64_t extent) {
   return 1 - seconds(4096) / seconds(0);
 }
 
-// What is read in pieces that are fetched ahead goes on while L1 is worked in; of longer ones less and
-// less.
+// Transfers of prefetched pieces continue while the stages work in L1; for longer pieces, increasingly less.
 TEST(ScheduleCosts, PiecesThatAreFetchedAheadAreHidden) {
   constexpr int64_t kExtent = int64_t{1} << 24;
   const double all = saved_by_fetching_ahead(1024, kExtent);
@@ -52,7 +51,7 @@ TEST(ScheduleCosts, PiecesThatAreFetchedAheadAreHidden) {
   EXPECT_EQ(saved_by_fetching_ahead(2048, kExtent), 0);
 }
 
-// Source and result are 8 bytes an index, and L3 is sure of 16 MB and has none of 32.
+// Source and result have 8 bytes per index; L3 certainly holds 16 MB, and nothing of 32.
 TEST(ScheduleCosts, OnlyWhatComesFromMainMemoryIsHidden) {
   EXPECT_EQ(saved_by_fetching_ahead(1024, int64_t{1} << 20), 0);
   const double half = saved_by_fetching_ahead(1024, int64_t{3} << 20),
@@ -74,8 +73,8 @@ double gained_by_fetching(int64_t step, const CostModel& model) {
   return seconds(0) - seconds(1);
 }
 
-// Six calls go by for 8 bytes an index. Hints for so many bytes that they wait for one another hide less; and what is
-// fetched needs room in L2 beside an iteration's results.
+// There are six calls per 8 bytes of an index. Hints for so many bytes that they wait for one another hide less, and
+// what is prefetched needs room in L2 beside an iteration's results.
 TEST(ScheduleCosts, WhatIsFetchedAheadMustBeShortAndFitBesideAnIteration) {
   const auto gained = [](int64_t step) { return gained_by_fetching(step, model_that_fetches(0.2)); };
   const double all = gained(512);
@@ -85,8 +84,8 @@ TEST(ScheduleCosts, WhatIsFetchedAheadMustBeShortAndFitBesideAnIteration) {
   EXPECT_EQ(gained(65536), 0) << "512 KB and as much again are all of L2";
 }
 
-// What only reads from main memory, and what only writes to it, waits longer for it than passes that do both: of strips
-// the ends, of stages by themselves none. Fetching ahead hides of that, too.
+// Stages that only read from main memory, or only write to it, wait longer than passes that do both: the ends of
+// strips, but no single stages. Prefetching hides some of that, too.
 TEST(ScheduleCosts, EndsThatAreApartTakeLonger) {
   CostModel apart = model_that_fetches();
   apart.apart = 2;
@@ -102,8 +101,8 @@ TEST(ScheduleCosts, EndsThatAreApartTakeLonger) {
   EXPECT_GT(gained_by_fetching(768, apart), 1.5 * gained_by_fetching(768, model_that_fetches()));
 }
 
-// A result is read by the next call, before all of the next iteration's bytes are there: the more calls these are
-// shared among, the less is pushed out. Pieces of 8 KB and their readers' are half of L1.
+// A result is read by the next call, before all of the next iteration's bytes have arrived: the more calls share these,
+// the less is evicted. Pieces of 8 KB together with their readers' are half of L1.
 TEST(ScheduleCosts, OfWhatIsFetchedOnlyWhatTwoCallsFetchPushesResultsOut) {
   const auto seconds = [](int stages, int64_t ahead) {
     Blurs b = points(stages);
@@ -119,7 +118,7 @@ TEST(ScheduleCosts, OfWhatIsFetchedOnlyWhatTwoCallsFetchPushesResultsOut) {
   EXPECT_EQ(seconds(2, 1), seconds(2, 0)) << "all of it lies beside them";
 }
 
-// Rows of the source that the strip before has read come from where they still are.
+// Rows of the source that the previous strip has read come from where they still are.
 TEST(ScheduleCosts, RowsThatStripsReadAgainAreCounted) {
   const CostModel model = CostModel::host();
   const auto saved_by_taller = [&](int64_t side, std::vector<LoopOver> loops) {
@@ -140,7 +139,7 @@ TEST(ScheduleCosts, RowsThatStripsReadAgainAreCounted) {
   EXPECT_NEAR(saved_by_taller(4096, {{x, 256}, {y, 1}}), source_from(4096, 1), 1e-12) << "32 KB in a row of tiles";
 }
 
-// Every part more of the way that is hidden makes schedules cheaper; without any, hints are paid for.
+// The larger the hidden part, the cheaper the schedule; if nothing is hidden, the hints are a cost.
 TEST(ScheduleCosts, FetchingAheadCostsWhatHintsCostAndSavesWhatIsHidden) {
   const auto cost = [](double part, int64_t ahead) {
     Blurs b = blurs(6);
@@ -156,8 +155,8 @@ TEST(ScheduleCosts, FetchingAheadCostsWhatHintsCostAndSavesWhatIsHidden) {
   EXPECT_NEAR(cost(0, 0).memory_seconds - cost(0.8, 1).memory_seconds, 2 * half, 1e-9);
 }
 
-// What fetching gains where nothing but hints is lost: whoever is pushed out of a level finds the next one as fast, and
-// nobody waits.
+// The gain of prefetching if only hints cost anything: data evicted from one level are found equally fast in the next,
+// and nothing waits.
 CostModel model_of_alike_caches() {
   CostModel model = model_that_fetches(0.2);
   for (CostModel::Memory& m : model.memories) m.latency_seconds = 0;
@@ -166,8 +165,7 @@ CostModel model_of_alike_caches() {
   return model;
 }
 
-// Six calls go by for 8 bytes an index; of an L2 of 64 KB the half is sure, and of 48 KB it holds half of what
-// is more.
+// There are six calls per 8 bytes of an index; of an L2 of 64 KB, half is certain, and 48 KB hold half of the excess.
 TEST(ScheduleCosts, WhatIsFetchedHasWhatIsLeftOfTheSecondLevel) {
   CostModel model = model_of_alike_caches();
   const auto gained = [&](int64_t step) { return gained_by_fetching(step, model); };
@@ -178,8 +176,7 @@ TEST(ScheduleCosts, WhatIsFetchedHasWhatIsLeftOfTheSecondLevel) {
   EXPECT_NEAR(gained(3072) / gained(2048), 0.5 * alone(3072) / alone(2048), 1e-3);
 }
 
-// Hints that wait for one another hold up the work, also where there is far more of the way than work that could hide
-// it.
+// Hints that wait for one another delay the work, even if there is far more transfer time than work that could hide it.
 TEST(ScheduleCosts, HintsThatWaitHideLessOfShortWork) {
   CostModel model = model_of_alike_caches();
   model.fetched_part = 1;
@@ -187,7 +184,7 @@ TEST(ScheduleCosts, HintsThatWaitHideLessOfShortWork) {
   EXPECT_NEAR(gained_by_fetching(3840, model) / gained_by_fetching(960, model), 1 - 2 * 0.3, 1e-3);
 }
 
-// Down columns each doubling of what a call has hints for, from 1280 bytes on, loses more than along rows.
+// Down columns, each doubling of the bytes that a call prefetches, from 1280 on, loses more than along rows.
 TEST(ScheduleCosts, PiecesOfColumnsHideLessTheMoreHintsACallHas) {
   const auto gained = [](int64_t rows) {
     const auto seconds = [&](int64_t ahead) {
@@ -202,7 +199,7 @@ TEST(ScheduleCosts, PiecesOfColumnsHideLessTheMoreHintsACallHas) {
   EXPECT_NEAR(gained(1) / gained(2), 1, 4e-3) << "less than 1280 bytes";
 }
 
-// Of what ends that are apart take longer the processor hides nearly a half by itself, where it fetches pieces ahead.
+// Of the additional time of separate ends, the processor hides nearly half by itself if pieces are prefetched.
 TEST(ScheduleCosts, OfEndsThatAreApartAPartIsHiddenUnasked) {
   static constexpr int64_t kExtent = int64_t{1} << 24;
   const auto saved = [](double apart) {
@@ -221,7 +218,7 @@ TEST(ScheduleCosts, OfEndsThatAreApartAPartIsHiddenUnasked) {
   EXPECT_NEAR(saved(2) - saved(1), 0.45 * way, 1e-3 * way);
 }
 
-// Down columns stages of several resolutions take longer than is predicted, whatever is fetched.
+// Down columns, stages of several resolutions take longer than predicted, whatever is prefetched.
 TEST(ScheduleCosts, StagesOfOtherResolutionsFetchNothingDownColumns) {
   const auto gained = [](const std::vector<LoopOver>& loops) {
     const auto seconds = [&](int64_t ahead) {
@@ -245,7 +242,8 @@ TEST(ScheduleCosts, StagesOfOtherResolutionsFetchNothingDownColumns) {
   EXPECT_EQ(gained({{y, 4}, {x, 128}}), 0);
 }
 
-// Another call in each iteration moves the results; with hints for what is read alone, a part of the way is hidden.
+// An additional call in each iteration moves the results; with hints only for what is read, a part of the time is
+// hidden.
 TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndHideWhatTheModelSays) {
   const auto cost = [](double part, int64_t side, int64_t width = 0) {
     Blurs b = blurs(3);
@@ -276,8 +274,7 @@ TEST(ScheduleCosts, ResultsPastTheCachesCostACallAndHideWhatTheModelSays) {
   EXPECT_NEAR(gained(512), out / (in + out) * 0.2 * 1.5 * (in / near + out / far), 1e-9);
 }
 
-// Where nothing more is hidden, results are stored non-temporally for a shorter way alone, and not for one that is no
-// shorter.
+// If nothing more is hidden, results are stored non-temporally only for less traffic, and not if it is not less.
 TEST(ScheduleCosts, ResultsGoPastTheCachesForAShorterWayToo) {
   const auto goes = [](double way) {
     CostModel model = model_of_alike_caches();
@@ -291,8 +288,8 @@ TEST(ScheduleCosts, ResultsGoPastTheCachesForAShorterWayToo) {
   EXPECT_FALSE(goes(1.2));
 }
 
-// Rows of 127 lines, of 127 and a half, and of 128, in four pieces each: what two pieces share is read and written once
-// more, and down columns twice.
+// Rows of 127 lines, of 127 and a half, and of 128, in four pieces each: a line shared by two pieces is read and
+// written once more, and down columns twice.
 TEST(ScheduleCosts, PiecesPastTheCachesThatShareLinesReadThem) {
   constexpr int64_t kRows = 8192;
   CostModel model = model_that_fetches();
@@ -314,7 +311,8 @@ TEST(ScheduleCosts, PiecesPastTheCachesThatShareLinesReadThem) {
   EXPECT_NEAR(shared({y, 1}, {x, 512}), 2 * once, 1e-3 * once);
 }
 
-// Vectors of a row that begin between two lines are loaded from both; those of other rows are as the row's own.
+// Vectors of a row that are not aligned to cache lines are loaded from two lines; those of other rows are aligned
+// alike.
 TEST(ScheduleCosts, LoadsAlongRowsCountTwice) {
   const auto seconds = [](const Windows& windows) {
     Pipeline p("windows");
@@ -332,7 +330,8 @@ TEST(ScheduleCosts, LoadsAlongRowsCountTwice) {
   EXPECT_NEAR(seconds({{x - 1, x + 1}, {y - 1, y + 1}}) / point, 15, 0.05);
 }
 
-// A row that begins at a line has one of three loads, and what is written, within lines; pieces of it have not.
+// In a row that is aligned to a cache line, one of three loads and the stores are within lines; in pieces of it they
+// are not.
 TEST(ScheduleCosts, PiecesOfRowsWithWindowsAlongThemLieBetweenLines) {
   const auto seconds = [](const Window& along, const std::vector<LoopOver>& loops) {
     Pipeline p("windows");
@@ -353,7 +352,7 @@ TEST(ScheduleCosts, PiecesOfRowsWithWindowsAlongThemLieBetweenLines) {
   EXPECT_NEAR(seconds(x, tiles) / seconds(x, rows), 1, 1e-3);
 }
 
-// What moves through L2 goes on beside loads from the first, but for a fifth of the shorter one.
+// Traffic through L2 overlaps with loads from L1, except for a fifth of the shorter one.
 TEST(ScheduleCosts, LoadsDoNotHideAllThatMoves) {
   const auto seconds = [](double first, double second) {
     Blurs b = blurs(12);
@@ -372,8 +371,8 @@ TEST(ScheduleCosts, LoadsDoNotHideAllThatMoves) {
   EXPECT_NEAR(slower - slow - again, 0.2 * other, 0.02 * other);
 }
 
-// While loads from L1 take longer than what moves through windows, the next whole rows come by themselves, but for a
-// fifth; nothing does where loads are faster, and no pieces of rows do.
+// While loads from L1 take longer than the traffic through windows, the next whole rows arrive by themselves, except
+// for a fifth; nothing does if loads are faster, and no pieces of rows do.
 TEST(ScheduleCosts, LoadsHideTheWayOfWholeRows) {
   const auto part_seen = [](double first, const std::vector<LoopOver>& loops) {
     const auto seconds = [&](double main_memory) {
@@ -393,7 +392,7 @@ TEST(ScheduleCosts, LoadsHideTheWayOfWholeRows) {
   EXPECT_NEAR(part_seen(1e9, tiles), 1, 1e-3);
 }
 
-// Tiles along rows cost something for each piece of a row of a stage; columns and whole rows have no such pieces.
+// Tiles along rows have a cost for each piece of a row of a stage; columns and whole rows have no such pieces.
 TEST(ScheduleCosts, PiecesOfRowsInTilesAreCounted) {
   const auto more = [](const std::vector<LoopOver>& loops) {
     const auto seconds = [&](double per_piece) {
@@ -410,7 +409,7 @@ TEST(ScheduleCosts, PiecesOfRowsInTilesAreCounted) {
   EXPECT_EQ(more({{y, 8}}), 0);
 }
 
-// A stage by itself loads what the one before has made as often as its windows cover it.
+// A separate stage loads the previous one's results as often as its windows cover them.
 TEST(ScheduleCosts, LoadsOfEarlierResultsAreCounted) {
   const auto seconds = [](double smallest) {
     Blurs b = blurs(2);
@@ -421,8 +420,8 @@ TEST(ScheduleCosts, LoadsOfEarlierResultsAreCounted) {
   EXPECT_NEAR(seconds(100e9) - seconds(200e9), 3 * 2048 * 2050 * sizeof(int32_t) / 200e9, 1e-9);
 }
 
-// Hints are for the next iteration, wherever it is: the last tile of a row has those of the first one of the next row.
-// Along rows they are for rows, too, that the row of tiles before has read.
+// Hints are for the next iteration, wherever it is: the last tile of a row has those for the first one of the next row.
+// Along rows they are also for rows that the previous row of tiles has read.
 TEST(ScheduleCosts, FetchingAheadIsPredictedToGainInOneLoopAndInTwo) {
   const auto gained_of = [](const auto& chain, const std::vector<LoopOver>& loops, int64_t side) {
     const auto seconds = [&](int64_t ahead) {
@@ -451,8 +450,8 @@ TEST(ScheduleCosts, FetchingAheadIsPredictedToGainInOneLoopAndInTwo) {
   EXPECT_NEAR(points(whole) / points(quarters), 1, 1e-3) << "one tile a row";
 }
 
-// Of what the memory before the largest holds hints hide what the model says of that; and a way that hints make shorter
-// is as much shorter, of which a part is hidden.
+// For data held by the memory before the largest, hints hide what the model states for it; if hints reduce traffic, the
+// time is shorter by as much, and a part of the rest is hidden.
 TEST(ScheduleCosts, WhatHintsMakeOfAWayIsWhatTheModelSays) {
   const auto seconds = [](const CostModel& model, int64_t ahead, int64_t side) {
     Blurs b = rows_of_points(8);
@@ -476,7 +475,7 @@ TEST(ScheduleCosts, WhatHintsMakeOfAWayIsWhatTheModelSays) {
   EXPECT_NEAR(gained(kFar) - before, kept * (0.5 - 0.1 * 0.5) * far, 1e-2 * far);
 }
 
-// Down columns, where the next piece of a row does not follow on.
+// Down columns, where the next piece of a row is not contiguous.
 TEST(ScheduleCosts, HintedPiecesDownColumnsWait) {
   const auto more = [](const LoopOver& inner, const LoopOver& outer) {
     const auto seconds = [&](double of_piece) {
@@ -495,7 +494,7 @@ TEST(ScheduleCosts, HintedPiecesDownColumnsWait) {
   EXPECT_EQ(more({x, 512}, {y, 2}), 0);
 }
 
-// Two stages hand on 32 KB in steps of 4096 elements, beside which as many are read and written outside.
+// Two stages pass on 32 KB in steps of 4096 elements, and as many are read and written outside.
 TEST(ScheduleCosts, WhatPassesPushesOutWhatIsHandedOn) {
   const auto seconds = [](double sure, int64_t step) {
     Blurs b = points(3);
@@ -510,7 +509,7 @@ TEST(ScheduleCosts, WhatPassesPushesOutWhatIsHandedOn) {
   EXPECT_NEAR(seconds(40 << 10, 4096) - seconds(40 << 10, 2048), 16 * 32768 * (next - nearest), 1e-9);
 }
 
-// What pieces of rows and calls cost is what the model says of one, as often as there are any.
+// Pieces of rows and calls cost what the model states for one, times their number.
 TEST(ScheduleCosts, PiecesAndCallsAreCounted) {
   const auto cost = [](const Blurs& b, const SymbolValues& all, double latency, double per_call) {
     CostModel model = CostModel::host();

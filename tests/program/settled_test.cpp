@@ -1,4 +1,4 @@
-// Runs that are settled: lists of code to call.
+// Settled runs: lists of code to call, with everything looked up in advance.
 #include <gmock/gmock.h>
 
 #include <tenon/program/exec/bound_program.hpp>

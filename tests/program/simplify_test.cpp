@@ -107,7 +107,7 @@ TEST(Simplify, LocalsThatNothingUsesGo) {
   EXPECT_EQ(print(without_dead_stores(parsed(kLeft))), kLeft);
 }
 
-// A chain of which nobody reads the end goes as a whole, with the views that stand around it.
+// A chain whose end nobody reads is removed as a whole, together with the views around it.
 TEST(Simplify, DeadStoresGoThroughViews) {
   constexpr std::string_view kText = R"(program @chain() {
   input %in : i32 rank 1

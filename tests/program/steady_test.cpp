@@ -1,4 +1,4 @@
-// Loops whose first and last iterations have code of their own (exec/steady.cpp).
+// Loops whose first and last iterations have separate code (exec/steady.cpp).
 #include <tenon/program/exec/bound_program.hpp>
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ std::vector<std::string> loop_bodies(const std::string& code) {
   return bodies;
 }
 
-// A window that begins early, and a last strip that is cut off.
+// A window that begins early, and a last strip that is cropped.
 const char* const kWindow = R"(program @window() {
   output %out : i32 rank 2
   for y in [-4, 31) step 2 {
@@ -61,7 +61,7 @@ TEST(Steady, MostIterationsDecideNothing) {
   EXPECT_EQ(data["out"], expected["out"]);
 }
 
-// A condition on what another one gives, and ones that begin to hold: none of them is in the longest part.
+// A condition on the value of another one, and rising conditions: none of them is in the longest part.
 TEST(Steady, ConditionsWithinConditionsAndRisingOnesHaveOneOutcome) {
   for (const char* value : {"min(max(y - 3, 0), 5)", "select(y < 7, 2, 1)", "select(6 < y, 1, 2)", "max(y, 6)",
                             "max(6, y)", "min(y, 4)", "min(4, y)", "max(min(max(y, 3), 9), 4)"}) {
@@ -101,7 +101,7 @@ struct Calls final : KernelState {
   int64_t count = 0;
 };
 
-// The parts of a loop are one place of the program.
+// The parts of a loop count as one call site of the program.
 TEST(Steady, PartsOfALoopShareTheStateOfAKernel) {
   int64_t made = 0, most = 0;
   KernelTable table = kernels();
@@ -137,7 +137,7 @@ TEST(Steady, ErrorsNameTheIterationInAnyPart) {
   EXPECT_THAT(ran.error().to_string(), HasSubstr("loop y = 20"));
 }
 
-// Bodies of calls and hints are run by code of their own.
+// Bodies with calls and hints only are run by special code.
 TEST(Steady, ErrorsNameTheIterationBesideHints) {
   KernelTable table = kernels();
   table["fails_at_20"] = make_kernel("fails_at_20", [](CallContext& c) -> Result<void> {
@@ -206,7 +206,7 @@ TEST(Steady, PlacesInRingsAreConstantInCodeForAPeriod) {
   EXPECT_EQ(compiled["out"], interpreted["out"]);
 }
 
-// Bands of workers, each with a ring of `fold` places of its own, that begin at any of its places.
+// Bands of workers, each with a ring of `fold` positions of its own, which begin at any position.
 std::string ring_in_bands(int64_t rows, int64_t band, int64_t fold) {
   return str("program @bands() { input %in : i32 rank 2 output %out : i32 rank 2 for b in [0, ", rows, ") step ", band,
              " parallel 8 { let end = min(b + ", band, ", ", rows, ") { allocate %rows : i32[0 +: 3, b - 1 +: ", band,
@@ -220,8 +220,8 @@ std::string ring_in_bands(int64_t rows, int64_t band, int64_t fold) {
   } } } })");
 }
 
-// Periods begin where their places are known: before the first one, so many iterations go by that a worker's band
-// begins between two of them. The last band is a shorter one.
+// Periods begin where positions are known: before the first one, some iterations pass because a worker's band may begin
+// between two periods. The last band is shorter.
 TEST(Steady, PlacesInRingsAreConstantWhereverABandBegins) {
   for (const int64_t fold : {3, 4, 5, 7})
     for (const int64_t band : {20, 21, 22, 24}) {
@@ -281,7 +281,7 @@ TEST(Steady, ErrorsNameTheIterationWithinAPeriod) {
   }
 }
 
-// A kernel that takes no rings is told so where a box wraps around, in any iteration of a period.
+// A kernel that takes no rings gets an error where a box wraps around, in any iteration of a period.
 TEST(Steady, BoxesThatWrapAroundAreRefusedByKernelsWithoutRings) {
   KernelTable table = kernels_on_rings();
   table["rows3"] = make_kernel("rows3", table["rows3"]->run);
@@ -295,7 +295,7 @@ TEST(Steady, BoxesThatWrapAroundAreRefusedByKernelsWithoutRings) {
   EXPECT_THAT(ran.error().to_string(), HasSubstr("takes no folded buffers"));
 }
 
-// Tiles whose last ones are cut, in both directions.
+// Tiles, the last of which are cropped in both directions.
 const char* const kTiles = R"(program @tiles() {
   output %out : i32 rank 2
   for y in [0, out.extent1) step 2 {
@@ -310,8 +310,8 @@ const char* const kTiles = R"(program @tiles() {
   }
 })";
 
-// Conditions on the number of a loop around others are decided where its code is made, too, whatever the loops within
-// do; few iterations within a loop are code of their own.
+// Conditions on the symbol of an outer loop are also decided when its code is made, whatever the inner loops do; a few
+// iterations within a loop have separate code.
 TEST(Steady, LoopsAroundLoopsHaveSteadyParts) {
   const std::regex decided_in_a_run(R"(: (min|max|select|at_least_0|is_0|prefetch) )");
   for (const int64_t width : {0, 1, 3, 4, 5, 8, 11, 16, 17, 70})
@@ -329,7 +329,7 @@ TEST(Steady, LoopsAroundLoopsHaveSteadyParts) {
     }
 }
 
-// Down by two and up again: a row of `half` is made in every second iteration, and there are places for one.
+// Downsampling by two and upsampling again: a row of `half` is computed in every second iteration, with room for one.
 const char* const kEverySecond = R"(program @second() {
   input %in : i32 rank 2
   output %out : i32 rank 2
@@ -428,7 +428,7 @@ TEST(Steady, ErrorsNameIterationsThatAreWrittenOut) {
   }
 }
 
-// Conditions within conditions, that turn anywhere.
+// Nested conditions that change anywhere.
 std::string condition(std::mt19937& random, int depth) {
   const auto number = [&](int from, int to) { return std::to_string(std::uniform_int_distribution(from, to)(random)); };
   const std::string line = "(" + number(-2, 3) + " * y + " + number(-40, 40) + ")";

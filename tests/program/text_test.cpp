@@ -87,7 +87,7 @@ TEST(Text, AStatementPrintsAlone) {
   EXPECT_EQ(print(program, program.body), "wait %t\n");
 }
 
-// What is still read prints as a text that is the same program.
+// Whatever is still accepted prints as a text of the same program.
 TEST(Text, SpoiltOnesAreReadOrRefused) {
   tenon::testing::Spoilt texts{
       {std::string(kEverything)},

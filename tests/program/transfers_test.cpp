@@ -1,4 +1,4 @@
-// Transfers beside compiled programs: a wait that is missing or too late is seen.
+// Concurrent transfers in compiled programs: a missing or late wait is detected.
 #include <gtest/gtest.h>
 
 #include <tenon/program/exec/bound_program.hpp>
@@ -13,8 +13,8 @@ using namespace program::testing;
 
 constexpr int64_t kRows = 10, kSlowSide = 1024;
 
-// Row y + 1 arrives while row y is used. The first transfer keeps the thread of transfers busy, so that those of rows
-// happen as late as their waits let them.
+// Row y + 1 is loaded while row y is used. The first transfer keeps the transfer thread busy, so that those of rows
+// happen as late as their waits allow.
 std::string double_buffered(const std::string& before_call, const std::string& after_call,
                             const std::string& after_loop, const std::string& after_last, const std::string& at_end) {
   return R"(program @rows() {
@@ -53,7 +53,7 @@ class Rows {
     bound_.emplace(*std::move(bound));
   }
 
-  // With other numbers than in any run before.
+  // With different numbers in each run.
   bool runs_right() {
     for (int32_t& v : data_["in"]) v = ++last_;
     if (!bound_->run(data_.arguments()).ok()) return false;
@@ -76,7 +76,7 @@ TEST(Transfers, DoubleBufferingHasTheRightRows) {
 }
 
 #ifndef __SANITIZE_THREAD__  // what is wrong with these is a race
-// Whether a late transfer is late enough is a matter of the threads: one of some runs has to show it.
+// Whether a late transfer is late enough depends on the threads: at least one of several runs must show it.
 TEST(Transfers, AWaitThatIsMissingOrTooLateIsSeen) {
   const std::vector<std::pair<const char*, std::string>> wrong = {
       {"no wait in the loop", double_buffered("", "", "wait %t", "", "wait %slow")},

@@ -30,7 +30,7 @@ struct Case {
 long double power(long double x) { return std::exp(x); }
 long double log1p_exp(long double x) { return std::log(1 + power(x)); }
 
-// The formulas as the literature has them, in more digits than the evaluators use.
+// The formulas from the literature, with more digits than the evaluators use.
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = {
       {"Relu", [](auto x) { return x > 0 ? x : 0; }},

@@ -13,7 +13,7 @@ using namespace testing;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Softmax attention of one head by its formula; keep(i, j) tells what row i may see.
+// Softmax attention of one head by its formula; keep(i, j) states whether row i may see column j.
 template <class Keep>
 std::vector<double> naive(const Tensor& q, const Tensor& k, const Tensor& v, int64_t head, int64_t kv_head,
                           Keep&& keep) {
@@ -114,8 +114,8 @@ TEST_F(Attention, StagesOfTheScores) {
   }
 }
 
-// Only the run knows the extents: there the shape rule is asked again, of operators with regions, too, and of values in
-// layouts.
+// The extents are known only at run time: the shape rule is evaluated again in the run, also for operators with regions
+// and for values with layouts.
 TEST(FlexAttention, RefusesHeadsThatDoNotFit) {
   const std::vector<std::pair<std::array<Dims, 3>, std::string>> refused = {
       {{{{2, 4, 3, 8}, {1, 2, 5, 8}, {1, 2, 5, 6}}}, "Q has a batch of 2, K of 1, V of 1"},

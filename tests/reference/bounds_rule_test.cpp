@@ -1,6 +1,6 @@
-// Bounds rules against the reference, for every operator that has one and on random instances: what lies outside the
-// boxes does not matter, their ends do where they are said to, expressions say the same as numbers, and operators run
-// on their parts. A new operator without an instance to draw fails by name.
+// Bounds rules compared with the reference, for every operator that has one, on random instances: elements outside the
+// boxes have no effect, the ends of exact boxes do, expressions agree with numbers, and operators run on their parts. A
+// new operator without an instance to draw fails by name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ Tensor cropped(const Tensor& x, const StaticBox& box) {
   return out;
 }
 
-// `x` with the elements for which `replace` holds taken from `other`.
+// `x` with elements from `other` where `replace` holds.
 template <class Replace>
 Tensor replaced_where(const Tensor& x, const Tensor& other, Replace&& replace) {
   Tensor out = *Tensor::zeros(x.element(), x.dims());
@@ -77,7 +77,7 @@ Tensor replaced_where(const Tensor& x, const Tensor& other, Replace&& replace) {
   return out;
 }
 
-// Elements that are not those of `x`: drawn again, or what no computation hides.
+// Elements other than those of `x`: drawn again, or values that no computation hides.
 Tensor disturbed(std::mt19937& random, const DrawnOperand& operand, const Tensor& x, int64_t way) {
   Tensor out = operand.draw(random);
   if (!x.element().is_float() || operand.finite) return out;
@@ -123,7 +123,7 @@ class Instance {
   Result<std::vector<Datum>> evaluated(const std::vector<Datum>& operands) const {
     return evaluate(name_, operands, drawn_.attributes, drawn_.results);
   }
-  // All operands that vary, drawn again.
+  // All varying operands, drawn again.
   std::vector<Datum> redrawn(std::mt19937& random) const {
     std::vector<Datum> out = operands_;
     for (size_t i = 0; i < out.size(); ++i) {
@@ -224,7 +224,7 @@ struct Asked {
   StaticBox box;
 };
 
-// Elements outside the boxes are anything else, and the part keeps its bits.
+// Elements outside the boxes are replaced, and the part must keep its bits.
 void expect_sound(const Asked& asked, const std::vector<ReadBox>& reads, std::mt19937& random) {
   const Instance& instance = asked.instance;
   const auto whole = instance.evaluated(instance.operands());
@@ -246,7 +246,8 @@ void expect_sound(const Asked& asked, const std::vector<ReadBox>& reads, std::mt
   }
 }
 
-// Does the part change for some data when the elements of operand `i` at position `at` of dim `d`, in the box, do?
+// Whether the part changes for some data when the elements of operand `i` at position `at` of dim `d`, in the box,
+// change.
 bool matters(const Asked& asked, const ReadBox& read, size_t i, size_t d, int64_t at, std::mt19937& random) {
   const Instance& instance = asked.instance;
   for (int64_t attempt = 0; attempt < 80; ++attempt) {
@@ -280,7 +281,7 @@ void expect_tight(const Asked& asked, const std::vector<ReadBox>& reads, std::mt
   }
 }
 
-// `wide` holds all that `narrow` does, and no more where it is said to be exact.
+// `wide` must contain `narrow`, and be equal to it where it is stated to be exact.
 void expect_holds(const std::vector<ReadBox>& wide, const std::vector<ReadBox>& narrow, const char* what) {
   for (size_t i = 0; i < narrow.size(); ++i) {
     if (narrow[i].empty()) continue;
@@ -320,7 +321,7 @@ void expect_expressions(const Asked& asked, const std::vector<ReadBox>& reads) {
   }
 }
 
-// Runs the operator on crops; false when it says that it cannot.
+// Runs the operator on crops; false if it reports that it cannot.
 bool expect_part(const Asked& asked, const InferContext& context, bool same_bits, Name name) {
   const auto part = sub_box_op(context, asked.result, asked.dims, asked.box);
   if (!part.ok()) {
@@ -410,8 +411,8 @@ INSTANTIATE_TEST_SUITE_P(Ops, BoundsRuleOf, ::testing::ValuesIn(ruled_ops()), []
   return out;
 });
 
-// Operators that are no stage of a pipeline, on purpose: their values are no tensors, they run regions, or what they
-// make depends on more than their operands.
+// Operators that cannot be stages of a pipeline, by design: their values are not tensors, they run regions, or their
+// results depend on more than their operands.
 TEST(BoundsRule, IsThereForAllButThese) {
   const std::set<std::string> none{"Bernoulli",
                                    "ConcatFromSequence",
@@ -475,7 +476,7 @@ TEST(BoundsRule, RefusesWhatIsNoStageAndBoxesThatDoNotFit) {
   EXPECT_FALSE(Asker("Relu").ask({{0, 3}, {0, 5}}, 1).ok());
 }
 
-// 2^32 outputs of four elements: 2^30 share each tap, and looking at one after the other would take minutes.
+// 2^32 outputs of four elements: 2^30 share each tap, and evaluating them one by one would take minutes.
 TEST(BoundsRule, OfResizeIsQuickHoweverManyOutputsShareATap) {
   const auto graph = parse_graph(
       "graph @g(%x: f32[4]) -> %y { %s = Constant {value = dense<i64[1]: 4294967296>} %y = Resize %x, _, _, %s }");

@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::ints;
 
-// Runs a graph given as text; on a refusal one output that is a text.
+// Runs a graph given as text; a refusal gives one string output.
 std::vector<Datum> run(std::string_view text, std::vector<Datum> inputs) {
   const auto refused = [](const Error& error) {
     return std::vector<Datum>{Tensor::scalar<std::string>(error.to_string())};
@@ -122,7 +122,7 @@ TEST(ControlEvaluator, ScanOfRunningSums) {
   EXPECT_EQ(y[1].tensor().dims(), (Dims{0, 2}));
 }
 
-// The shape rule is asked with the extents of the run.
+// The shape rule is evaluated with the extents of the run.
 TEST(ControlEvaluator, ScanInputsHaveAsManySlices) {
   const auto sums = [](const Tensor& x, const Tensor& y) {
     return run(

@@ -11,7 +11,7 @@ namespace {
 
 using namespace testing;
 
-// Index arithmetic over every axis, as the formulas say it, one element at a time.
+// Index arithmetic over every axis, one element at a time, as in the formulas.
 struct Plane {
   int64_t rows, columns;
 };
@@ -155,7 +155,7 @@ TEST(Convolution, IntegersLessTheirZeroPoints) {
                   .identical(Tensor::of<int32_t>({1, 2, 3}, {-128, 1 - 256, 2 - 128 * 254, 2, 4, 508})));
 }
 
-// An image without elements has no address; UBSan sees one that is reckoned from none.
+// An empty image has no address; UBSan detects arithmetic on a null pointer.
 TEST(Convolution, OfAnEmptyImageIsPaddingAlone) {
   const Tensor none = *Tensor::zeros(kU8, {1, 1, 0}), w = Tensor::of<uint8_t>({1, 1, 2}, {3, 4});
   for (const int64_t stride : {1, 2}) {

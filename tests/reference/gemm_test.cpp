@@ -15,7 +15,7 @@ namespace {
 
 using testing::Guarded;
 
-// Shares ranges out to real threads, so that races show under a sanitizer.
+// Distributes ranges over real threads, so that a sanitizer detects races.
 class Threads final : public ParallelFor {
  public:
   void run(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) override {
@@ -42,7 +42,7 @@ std::vector<T> numbers(std::mt19937& random, int64_t count) {
   return out;
 }
 
-// One product of whole numbers; A, B and C end where memory ends.
+// One product of whole numbers; A, B and C end at inaccessible pages.
 template <class T>
 struct Product {
   int64_t m, n, k;
@@ -114,7 +114,7 @@ TYPED_TEST(Gemm, EqualsTheDefinition) {
   }
 }
 
-// Every kernel that this machine runs, around the ends of a vector and of a register tile.
+// Every kernel that this machine supports, around the boundaries of a vector and of a register tile.
 TYPED_TEST(Gemm, EveryKernelEqualsTheDefinitionAndStaysInBounds) {
   using T = TypeParam;
   for (const GemmIsa isa : gemm_isas()) {
@@ -139,7 +139,7 @@ TYPED_TEST(Gemm, EveryKernelEqualsTheDefinitionAndStaysInBounds) {
   }
 }
 
-// Up to three rows go another way.
+// Up to three rows use different code.
 TYPED_TEST(Gemm, FewRowsStayInBounds) {
   using T = TypeParam;
   for (const GemmIsa isa : gemm_isas()) {
@@ -164,7 +164,7 @@ class GemmRows : public ::testing::Test {};
 using Floats = ::testing::Types<float, double>;
 TYPED_TEST_SUITE(GemmRows, Floats);
 
-// Where sums are not exact: their order shows.
+// With inexact sums, whose order is visible.
 TYPED_TEST(GemmRows, ByThemselvesHaveTheBitsOfTheWhole) {
   using T = TypeParam;
   const int64_t m = 13, n = 37;

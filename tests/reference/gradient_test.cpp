@@ -1,4 +1,4 @@
-// The gradient rules of the definitions, against differences of what the evaluators compute.
+// The gradient rules of the definitions, compared with finite differences of the evaluators' results.
 #include <tenon/ops/gradient.hpp>
 
 #include <gmock/gmock.h>

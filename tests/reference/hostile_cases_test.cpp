@@ -1,6 +1,6 @@
-// Every operator of the ONNX backend cases once more, with operands of other shapes, types and values, and with other
-// attributes: whatever they are is a result or an error, never a crash. Run under the sanitizers, with a limit of 1 MiB
-// a tensor.
+// Every operator of the ONNX backend cases again, with operands of other shapes, types and values, and with other
+// attributes: each must give a result or an error, never a crash. Run under the sanitizers, with a limit of 1 MiB per
+// tensor.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -76,7 +76,7 @@ class Collector final : public Interpreter::Observer {
   std::map<const Value*, Datum> data_;
 };
 
-// Those of every case that the reference runs.
+// The samples of every case that the reference runs.
 Result<std::vector<Sample>> samples() {
   TENON_TRY(folder, conformance::default_folder(TENON_BESIDE));
   TENON_TRY(cases, conformance::find_cases(folder));
@@ -96,7 +96,7 @@ Result<std::vector<Sample>> samples() {
   return out;
 }
 
-// The elements of `from` over and over.
+// The elements of `from`, repeated.
 Tensor resized(const Tensor& from, Dims dims) {
   auto made = Tensor::zeros(from.element(), std::move(dims));
   if (!made.ok()) return from;
@@ -182,7 +182,7 @@ void change(std::mt19937& random, Sample& sample) {
     operand = changed(random, operand.tensor());
 }
 
-// As evaluate() does, with the verification that a graph has had before it runs.
+// Like evaluate(), with the verification that a graph undergoes before it runs.
 Result<std::vector<Datum>> verified_and_run(Sample sample) {
   Graph graph("hostile");
   Region& body = graph.body();

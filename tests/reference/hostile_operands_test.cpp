@@ -1,6 +1,6 @@
-// Operands that say how a result looks or where its elements come from (axes, shapes, counts, positions ...), given at
-// run time, when no plan has seen them: whatever they hold is a result or an error, never a crash. Run with a limit of
-// 1 MiB a tensor (main() sees to it), so that what is merely large is refused as well.
+// Operands that determine the shape of a result or the source of its elements (axes, shapes, counts, positions ...),
+// given at run time, when no plan has seen them: any values must give a result or an error, never a crash. Run with a
+// limit of 1 MiB per tensor (set by main()), so that large sizes are refused as well.
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -110,8 +110,8 @@ INSTANTIATE_TEST_SUITE_P(HostileOperands, Refused, ::testing::ValuesIn(refusals(
 
 // ---- Any values ----------------------------------------------------------------------------------------------------
 
-// An operand whose values are drawn: small ones most of the time, else those at which arithmetic breaks. Its length is
-// as given, and sometimes another.
+// An operand with drawn values: mostly small ones, otherwise those at which arithmetic breaks. Its length is the given
+// one, and sometimes another.
 struct Drawn {
   ElementType element;
   Dims dims;
@@ -327,8 +327,8 @@ INSTANTIATE_TEST_SUITE_P(HostileOperands, Survives, ::testing::ValuesIn(sweeps()
 }  // namespace
 }  // namespace tenon
 
-// The limit is read once, with the first tensor, which an operator's default makes before main(): so the program starts
-// anew.
+// The limit is read once, with the first tensor, which an operator's default creates before main(), so the program is
+// restarted.
 int main(int argc, char** argv) {
   constexpr const char* kVariable = "TENON_TENSOR_LIMIT";
   constexpr const char* kLimit = "1048576";

@@ -1,5 +1,5 @@
-// Every operator on values in layouts: the same bits as without, whatever lies in padding, and run as the table "How
-// each operator runs" of docs/layouts.md says. A new operator that the table does not name fails by name.
+// Every operator on values with layouts: the same bits as without, whatever the content of padding, run as stated in
+// the table "How each operator runs" of docs/layouts.md. A new operator that the table lacks fails by name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ const PoisonPadding kPoisons[] = {PoisonPadding::ones, PoisonPadding::nan};
 
 // ---- The table -----------------------------------------------------------------------------------------------------
 
-// Over all slots, padding included; over padded extents; where both are false, in logical indices.
+// Over all slots, padding included; over padded extents; if both are false, in logical indices.
 struct Ways {
   bool drawn = false, laid_out = false, reorders = false, slots = false, padded = false;
   std::string text() const {
@@ -78,7 +78,7 @@ const std::multimap<std::string, Row>& table() {
 
 // ---- Instances -----------------------------------------------------------------------------------------------------
 
-// Operators without a bounds rule whose results still depend on their operands only: random ones with a seed.
+// Operators without a bounds rule whose results still depend only on their operands: random ones with a seed.
 std::multimap<std::string, DrawOp> seeded_cases() {
   std::multimap<std::string, DrawOp> cases;
   for (const char* name : {"RandomNormal", "RandomUniform"}) {
@@ -115,7 +115,7 @@ const std::multimap<std::string, DrawOp>& all_cases() {
   return all;
 }
 
-// Multiples of 1/8, whose sums are exact in any order: a sum over padded channels groups its terms otherwise.
+// Multiples of 1/8, whose sums are exact in any order: a sum over padded channels groups its terms differently.
 Tensor rounded(Tensor tensor) {
   for (int64_t i = 0; tensor.element() == kF32 && i < tensor.size(); ++i) {
     tensor.set_double(i, std::round(tensor.double_at(i) * 8) / 8);
@@ -123,7 +123,7 @@ Tensor rounded(Tensor tensor) {
   return tensor;
 }
 
-// One operator with operands, as a graph whose values may be laid out.
+// One operator with operands, as a graph whose values may get layouts.
 struct Instance {
   Graph graph{"laid_out"};
   Op* op = nullptr;
@@ -163,13 +163,13 @@ struct Instance {
 
 // ---- Layouts -------------------------------------------------------------------------------------------------------
 
-// The smallest block from `least` on that leaves a rest, so that the dim has padding. No block of nothing has any.
+// The smallest block size from `least` on that leaves a remainder, so that the dim has padding. Empty dims have none.
 int64_t block_of(int64_t extent, int64_t least) {
   while (extent > 0 && extent % least == 0) ++least;
   return least;
 }
 
-// Every dim in blocks: "AB{2a3b}" of the extents 5 and 4; `apart` "BA{3a5b}", whose slots are others.
+// Every dim in blocks: "AB{2a3b}" for the extents 5 and 4; `apart` "BA{3a5b}", with different slots.
 std::string blocked(const Dims& dims, bool apart) {
   std::string order, blocks;
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -192,7 +192,7 @@ struct Padding {
   uint64_t bits = 0;
 };
 
-// False where the value can have no layout, or none with padding.
+// False if the value can have no layout, or none with padding.
 bool lay_out(Value& value, const Dims& dims, bool apart, const Padding& padding) {
   if (dims.empty() || !set_layout(value, blocked(dims, apart), std::string("ABCDEFG").substr(0, dims.size())).ok()) {
     return false;
@@ -203,7 +203,7 @@ bool lay_out(Value& value, const Dims& dims, bool apart, const Padding& padding)
   return true;
 }
 
-// How one run of an instance is laid out.
+// The layouts in one run of an instance.
 struct Arrangement {
   bool padded = false;   // asks for padded extents, and gives results layouts of their own
   bool some = false;     // leaves some values row-major, and lays out constants
@@ -216,7 +216,7 @@ Padding padding_of(const Arrangement& arrangement, ElementType element) {
   return {PadState::value, bits_of(element, std::stod(arrangement.operands))};
 }
 
-// How many values it has put in layouts.
+// Returns the number of values that have got layouts.
 int arrange(Instance& instance, const Arrangement& arrangement, uint32_t seed) {
   R random(seed);
   int count = 0;
@@ -252,7 +252,7 @@ bool same_bits(const std::vector<Datum>& a, const std::vector<Datum>& b) {
   return std::ranges::equal(a, b, [](const Datum& x, const Datum& y) { return x.tensor().identical(y.tensor()); });
 }
 
-// With each poison; the failures of a run that must not give other bits.
+// With each poison; a run that must give the same bits reports failures.
 bool runs_as_plain(Instance& instance, const Arrangement& arrangement, uint32_t seed, bool must) {
   bool same = true;
   strip(instance);
@@ -269,8 +269,8 @@ bool runs_as_plain(Instance& instance, const Arrangement& arrangement, uint32_t 
   return same;
 }
 
-// Whether the operator has written the padding of its results, as over slots and padded extents. In logical indices
-// padding holds whatever it is promised to, and one promise of two is broken by anything else.
+// Whether the operator has written the padding of its results, as over slots and padded extents. In logical indices,
+// padding holds what is promised, and anything else violates one of two promises.
 bool writes_padding(Instance& instance, Arrangement arrangement, uint32_t seed) {
   for (const uint64_t bits : {0x5a5a5a5a5a5a5a5aull, 0xa5a5a5a5a5a5a5a5ull}) {
     strip(instance);

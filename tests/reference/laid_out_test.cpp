@@ -1,4 +1,4 @@
-// Graphs whose values lie in layouts give what the plain graph gives.
+// Graphs whose values have layouts give the same results as the plain graph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
@@ -209,7 +209,7 @@ TEST(LaidOut, ObserversSeeElements) {
 
 // ---- Padding that takes part ----
 
-// A convolution in blocks of 16 over 17 channels; what its operand's padding is, and how it came to be.
+// A convolution in blocks of 16 over 17 channels; its operand's padding depends on the activation.
 std::string convolution(std::string_view activation) {
   return str(R"(graph @g(%x: f32[1,17,5,5] in "NCHW{16c}" pad zero, %w: f32[20,17,3,3] in "OIHW{16o16i}" pad zero, %b: f32[20]) -> %y {
     )", activation, R"(
@@ -350,7 +350,7 @@ TEST(LaidOut, WorkedLayoutsHoldValues) {
 
 // ---- Random layouts of random graphs ----
 
-// Dims in any order, blocks, words of several elements, banks, pitches, fills; often one that does not fit.
+// Dims in any order, blocks, words of several elements, banks, pitches, fills; often one that is invalid.
 std::string random_layout(std::mt19937_64& random, size_t rank, int64_t bits) {
   const auto draw = [&](uint64_t below) { return random() % below; };
   std::string order;

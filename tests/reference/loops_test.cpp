@@ -24,7 +24,7 @@ Dims index_of(int64_t position, const Dims& dims) {
   return index;
 }
 
-// Where a result's index reads an operand that was broadcast, by NumPy's rule.
+// The offset at which a result's index reads a broadcast operand, by NumPy's rule.
 int64_t offset_of(const Dims& index, const Dims& operand) {
   int64_t offset = 0;
   for (size_t d = 0; d < operand.size(); ++d) {

@@ -125,7 +125,7 @@ TEST(Einsum, KnownForms) {
   EXPECT_TRUE(einsum("ij,ij->i", {s, Tensor::of<float>({2, 1}, {1, 10})}).identical(Tensor::of<float>({2}, {3, 70})));
 }
 
-// Every label counted through, for random equations of up to three operands.
+// Iterates over all values of every label, for random equations of up to three operands.
 TEST(Einsum, EqualsTheDefinition) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);

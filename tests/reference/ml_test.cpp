@@ -46,7 +46,7 @@ TEST(MlEvaluator, Features) {
   EXPECT_TRUE(evaluated(Binarizer::kName, {floats({-1, 1, 1.5f})}, {{"threshold", 1.0f}}).identical(floats({0, 0, 1})));
 }
 
-// Two trees of one node each over one feature; the first asks mode(x, 1), the second x <= 2.
+// Two trees of one node each over one feature; the first tests mode(x, 1), the second x <= 2.
 Attributes two_trees(uint8_t mode, int64_t aggregate, int64_t post) {
   return {{"n_targets", 2},
           {"aggregate_function", aggregate},

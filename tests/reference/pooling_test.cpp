@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
-// Windows of two axes, element by element as the formulas say.
+// Windows of two axes, element by element as in the formulas.
 struct Case {
   int64_t in[2], kernel[2], stride[2], dilation[2], begin[2], end[2];
   bool ceil;
@@ -38,8 +38,7 @@ struct Case {
             {"pads", Attribute::Integers{begin[0], begin[1], end[0], end[1]}},
             {"ceil_mode", ceil}};
   }
-  // body(output row, output column, input index or -1 in the padding) for every tap that is in the input or its
-  // padding.
+  // Calls body(output row, output column, input index or -1 in the padding) for every tap in the input or its padding.
   template <class Body>
   void each(const Dims& out, Body&& body) const {
     for (int64_t i = 0; i < out[2]; ++i) {

@@ -48,7 +48,7 @@ TEST(Quantize, DividesInTheAskedPrecision) {
   EXPECT_EQ(evaluated("QuantizeLinear", {x, scale, zero}, {{"precision", Type(kBF16, Shape())}}).int_at(0), 2496);
 }
 
-// The scale of element (index along `axis`) by the three layouts, written once more.
+// The scale of an element (index along `axis`) in the three layouts, implemented independently.
 TEST(Quantize, ScalesPerTensorAxisAndBlock) {
   std::mt19937 random(50);
   const Dims dims{2, 5, 3};

@@ -103,7 +103,7 @@ TEST(Recurrent, EqualsTheFormulas) {
   }
 }
 
-// H = x + h: sums from either end, so that order and lengths show.
+// H = x + h: sums from either end, so that order and lengths are visible.
 const Attributes kSums{{"activations", Attribute::Texts{"Affine"}}};
 Tensor ones(Dims dims) {
   Tensor out = *Tensor::zeros(kF32, std::move(dims));

@@ -179,7 +179,7 @@ TEST(Reduce, RunningSumsAndProducts) {
   EXPECT_EQ(evaluated("CumSum", {*Tensor::zeros(kF32, {2, 0}), Tensor::scalar<int64_t>(1)}).dims(), (Dims{2, 0}));
 }
 
-// One line after the other, element by element; columns are as wide as what is walked side by side, and wider.
+// Line by line, element by element; columns are as wide as the lines processed together, and wider.
 TEST(Reduce, RunningSumsAlongEveryAxis) {
   constexpr unsigned kSeed = 20261124;
   std::mt19937 random(kSeed);

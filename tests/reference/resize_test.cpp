@@ -45,7 +45,7 @@ TEST(Resize, NearestMovesElementsOfEveryType) {
   }
 }
 
-// Along each axis what a column of the same length says, for random shapes and scales; twice the size goes by pairs.
+// Along each axis the same as a column of that length, for random shapes and scales; doubling has special code.
 TEST(Resize, NearestAxesAreApart) {
   constexpr unsigned kSeed = 20261124;
   std::mt19937 random(kSeed);

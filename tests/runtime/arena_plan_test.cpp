@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kAlign = 64;
 size_t rounded(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 
-// Blocks alive at one step must not share bytes, and all lie inside the arena.
+// Blocks that are live at the same step must not share bytes, and all must be inside the arena.
 void expect_sound(const std::vector<Lifetime>& lives, const ArenaPlan& plan) {
   ASSERT_EQ(plan.offsets.size(), lives.size());
   for (size_t i = 0; i < lives.size(); ++i) {

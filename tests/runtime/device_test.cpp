@@ -22,7 +22,7 @@ std::vector<std::byte> ramp(size_t bytes) {
   return out;
 }
 
-// Both kinds of stream keep the same promises.
+// Both kinds of stream have the same contract.
 class StreamTest : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {

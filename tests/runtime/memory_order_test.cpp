@@ -42,7 +42,7 @@ std::vector<OrderNode> random_graph(uint64_t seed, size_t count) {
 
 TEST(OrderForMemory, NothingHasAnOrder) { EXPECT_EQ(ordered({}).peak_bytes, 0u); }
 
-// Two branches from two sources, each large inside and small at its end: one after the other, not side by side.
+// Two branches from two sources, each large inside and small at its end: they run one at a time, not interleaved.
 TEST(OrderForMemory, BranchesRunOneAfterTheOther) {
   const std::vector<OrderNode> nodes = {{.result_bytes = 1000},
                                         {.result_bytes = 1000},
@@ -87,7 +87,7 @@ TEST(OrderForMemory, HugeSizesDoNotWrap) {
   EXPECT_EQ(ordered(nodes).peak_bytes, SIZE_MAX);
 }
 
-// Against every order there is: never better than the best, and seldom far from it.
+// Compared with every possible order: never better than the best, and seldom far from it.
 TEST(OrderForMemory, SmallGraphsAreNearTheBestOrder) {
   size_t best_found = 0;
   constexpr size_t kGraphs = 300;
@@ -113,7 +113,7 @@ TEST(OrderForMemory, SmallGraphsAreNearTheBestOrder) {
   EXPECT_GE(best_found, kGraphs * 7 / 10);
 }
 
-// What peak_of_order counts as it goes, from the lives themselves.
+// What peak_of_order computes incrementally, computed from the lifetimes.
 TEST(PeakOfOrder, IsWhatTheLivesSay) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -136,7 +136,7 @@ TEST(PeakOfOrder, IsWhatTheLivesSay) {
   }
 }
 
-// Each node alone needs as much as the order given: nothing to look for.
+// Each node alone needs as much as the given order: there is nothing to search for.
 TEST(OrderForMemory, AnOrderThatNoneCanBeatStays) {
   const std::vector<OrderNode> nodes = {{.result_bytes = 50},
                                         {.result_bytes = 50},

@@ -34,7 +34,8 @@ std::string refusal(const std::vector<MemoryBlock>& blocks, const std::vector<Ar
   return plan.ok() ? "" : plan.error().message();
 }
 
-// May both lie there? Said anew for one space without banks: alive together, apart, or one in the place of the other.
+// Whether both may be there, checked independently for one space without banks: live at different times, disjoint, or
+// one in place of the other.
 bool agree(const std::vector<MemoryBlock>& blocks, size_t i, size_t j, const std::vector<size_t>& at) {
   const MemoryBlock &a = blocks[i], &b = blocks[j];
   if (a.last < b.first || b.last < a.first || a.bytes == 0 || b.bytes == 0) return true;
@@ -45,7 +46,7 @@ bool agree(const std::vector<MemoryBlock>& blocks, size_t i, size_t j, const std
   return at[i] == at[j] && (replaces(a, j) || replaces(b, i));
 }
 
-// Every offset of every block, without any of the planner's ideas. Sizes and arenas must be tiny.
+// Tries every offset of every block, without the planner's heuristics. Sizes and arenas must be tiny.
 size_t smallest_arena(const std::vector<MemoryBlock>& blocks, size_t most) {
   size_t best = most + 1;  // no arena yet
   std::vector<size_t> at(blocks.size(), 0);
@@ -210,7 +211,7 @@ TEST(PlanMemory, IsOptimalOnSmallInstances) {
   }
 }
 
-// Four blocks of one byte fill step 2. Each of the four pairs of neighbours in the circle a b c d gives way to one
+// Four blocks of one byte fill step 2. Each of the four pairs of neighbours in the circle a b c d is replaced by one
 // block of two bytes, before or after; but in a row there are only three pairs of neighbours.
 TEST(PlanMemory, ProvesThatABoundIsOutOfReach) {
   std::vector<MemoryBlock> blocks;
@@ -283,7 +284,7 @@ TEST(PlanMemory, RandomRulesAreKept) {
   EXPECT_LT(refused, 800u);  // pins and banks that contradict each other
 }
 
-// A bank as large as the live bytes at the worst step: no greedy order finds room for all of them there.
+// A bank of the size of the live bytes at the worst step: no greedy order finds room for all of them there.
 std::vector<MemoryBlock> blocks_of_one_bank(uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<MemoryBlock> blocks;
@@ -334,7 +335,7 @@ TEST(PlanMemory, TheSearchClosesWhatGreedyOrdersLeave) {
   EXPECT_EQ(planned(blocks, kOne, {.seed = 5}).offsets, planned(blocks, kOne, {.seed = 5}).offsets);
 }
 
-// Of 300 blocks each. Swift plans of three of the twelve miss it.
+// With 300 blocks each. Quick plans miss it for three of the twelve.
 TEST(PlanMemory, ThoroughPlansOfRandomGraphsReachTheBound) {
   const std::vector<ArenaSpace> lines = {{.align_bytes = 64}};
   size_t missed = 0;

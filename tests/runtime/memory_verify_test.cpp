@@ -25,7 +25,7 @@ TEST(VerifyPlan, FindsWhatIsWrong) {
   EXPECT_THAT(complaint({0}, 16), HasSubstr("1 offsets"));
 }
 
-// Rules said anew, one by one and pair by pair.
+// The rules, implemented independently, one by one and pair by pair.
 bool sound(const std::vector<MemoryBlock>& blocks, const std::vector<ArenaSpace>& spaces, const MemoryPlan& plan) {
   for (size_t i = 0; i < blocks.size(); ++i) {
     const MemoryBlock& a = blocks[i];
@@ -45,7 +45,7 @@ bool sound(const std::vector<MemoryBlock>& blocks, const std::vector<ArenaSpace>
   return true;
 }
 
-// Each mutant of a sound plan is judged as the rules judge it, and most of them break one.
+// Each mutant of a valid plan is judged as the rules judge it, and most of them violate one.
 TEST(VerifyPlan, KillsMutants) {
   size_t broken = 0, kept = 0, refused = 0;
   for (uint64_t seed = 0; seed < 300; ++seed) {

@@ -11,7 +11,7 @@
 namespace tenon::detail {
 namespace {
 
-// Where ranges were run, and how often.
+// Which ranges were run, and where.
 struct Ran {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   RangeBody body = [this](int64_t begin, int64_t end) { ranges.emplace_back(begin, end); };
@@ -51,9 +51,9 @@ TEST(Offer, WhatIsTakenBackIsNoLongerThere) {
   EXPECT_EQ(next.ranges, (std::vector<std::pair<int64_t, int64_t>>{{4, 5}}));
 }
 
-// A caller that takes back early or late against a thread that takes: each range is run once, by the one or the other,
-// and what was written is seen by the caller. Both must happen for the test to say something. A fault by which both
-// take one is seen after some 35 that the thread takes where others use the machine, after some 1,000 offers elsewhere.
+// A caller that takes back early or late, and a thread that takes: each range is run once, by one of the two, and the
+// caller sees what was written. Both must happen for the test to be meaningful. A bug by which both take one appears
+// after some 35 ranges taken by the thread if others use the machine, otherwise after some 1,000 offers.
 TEST(Offer, IsRunByOneOfTwo) {
   constexpr unsigned kSeed = 20261129;
   std::mt19937 random(kSeed);

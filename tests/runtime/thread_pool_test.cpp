@@ -67,8 +67,8 @@ TEST(ThreadPool, AShortLoopStaysWithItsCaller) {
   }
 }
 
-// Each range of `count` by one, by the thread that it was given to: those of the caller, then those of the other one of
-// two. `at` is called in each range with the index and whether it is the caller's.
+// Each range of `count` is run once, by the thread that it was assigned to: returns those of the caller and those of
+// the other of two threads. `at` is called in each range with the index and whether the caller runs it.
 template <class At>
 std::array<std::vector<int64_t>, 2> ranges_of_two(ThreadPool& pool, int64_t count, const At& at) {
   const std::thread::id caller = std::this_thread::get_id();
@@ -109,7 +109,7 @@ TEST(ThreadPool, ThreadsTakeWhatOthersHaveLeft) {
   }
 }
 
-// Is a loop of two ranges, each of which is worth a thread that is awake, shared?
+// Whether a loop of two ranges, each worth sharing with an awake thread, is shared.
 bool is_shared(ParallelFor& pool) {
   std::atomic<int> calls = 0, indices = 0;
   pool.run_short(2, 1, 2, [&](int64_t begin, int64_t end) {
@@ -119,7 +119,7 @@ bool is_shared(ParallelFor& pool) {
   EXPECT_EQ(indices, 2);
   return calls == 2;
 }
-// Does `met()` come true before anybody would wait for it? What is met earlier does not depend on time.
+// Whether `met()` becomes true within a generous limit. A condition that is met earlier does not depend on time.
 template <class Met>
 bool comes_true(const Met& met) {
   const auto begin = std::chrono::steady_clock::now();
@@ -147,8 +147,8 @@ TEST(ThreadPool, ShortLoopsAreSharedWithThreadsThatAreAwake) {
   }));
 }
 
-// A short loop is handed from thread to thread, without one of the few loops that all threads look at: also where
-// callers have all of these, and one more caller would run its own alone.
+// A short loop is handed from thread to thread without using one of the few loop slots that all threads poll: it works
+// even if callers occupy all of these, so that a further caller would run its own loop alone.
 TEST(ThreadPool, ShortLoopsAreHandedToThreadsThatLookForThem) {
   ThreadPool pool(2);
   constexpr int kCallers = 24;  // more than loops that it has under way at the same time
@@ -209,7 +209,7 @@ TEST(ThreadPool, ShortLoopsCoverEveryRangeOnce) {
   }
 }
 
-// Nobody is awake for a loop without threads of its own to ask.
+// A loop without a pool has no awake threads to share with.
 TEST(ParallelFor, ShortLoopsAreCutAsThoseThatWake) {
   class Recording final : public ParallelFor {
    public:
@@ -233,8 +233,8 @@ TEST(ThreadPool, OtherThreadsHelp) {
   EXPECT_EQ(arrived, 2);
 }
 
-// All threads meet in each loop, whatever the others were at when it began: at work, looking for it, about to sleep,
-// or asleep. That they look on after a loop that they came too late for cannot be told from that: it saves time alone.
+// All threads meet in each loop, whatever the others were doing when it began: working, polling, about to sleep, or
+// asleep. That they continue to poll after a loop that they missed cannot be tested this way: it only saves time.
 TEST(ThreadPool, NoLoopIsMissedBetweenLookingAndSleeping) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kTooLong{20};  // for any loop; what is met earlier does not depend on time
@@ -327,7 +327,7 @@ TEST(DefaultPool, IsOne) {
   }
 }
 
-// What a thread takes of another's share lies in the other's caches: a short loop is shared evenly, or not at all.
+// What a thread takes of another's share is in the other's caches: a short loop is shared evenly, or not at all.
 TEST(ThreadPool, ShortLoopsHaveOneRangeForEachThread) {
   ThreadPool pool(2);
   constexpr int64_t kCount = 100;

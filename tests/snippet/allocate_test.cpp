@@ -22,7 +22,7 @@ size_t count_of(const LinearKernel& kernel, Name op) {
                                            [&](const Instruction& instruction) { return instruction.op == op; }));
 }
 
-// n values that are all alive at once, then folded in the order in which they were made.
+// n values that are all live at once, then combined in the order in which they were made.
 Body wide_body(int n) {
   BodyBuilder build("wide", "kk");
   const ValueId x = build.input(3);
@@ -63,7 +63,7 @@ TEST(Allocate, NothingIsSpilledWhereAllFits) {
   EXPECT_EQ(kernel->frame_slots, 0);
 }
 
-// Tries end where registers give way.
+// Attempts are abandoned as soon as registers spill.
 TEST(Allocate, WhoeverWantsNoMoreInstructionsIsTold) {
   const TestMachine machine = test_machine(16, true, false);
   auto fits = lower(wide_body(4), {.lanes = 4, .unroll = 1}), spills = lower(wide_body(40), {.lanes = 4, .unroll = 1});
@@ -78,7 +78,7 @@ TEST(Allocate, WhoeverWantsNoMoreInstructionsIsTold) {
   EXPECT_GT(count_of(*spills, "Spill"), 0u);
 }
 
-// Eight constants that are summed in four registers, each read by so many instructions.
+// Eight constants that are summed in four registers, each read by several instructions.
 LinearKernel sum_of_constants(int readers) {
   std::string text = "kernel @sum lanes 4 {\n  #0 = pointer 0\n  %0:g = Parameter #0\n";
   for (int i = 1; i <= 8; ++i) text += str("  %", i, ":f32 = Scalar {bits = 0x", i, "}\n");
@@ -91,7 +91,7 @@ LinearKernel sum_of_constants(int readers) {
   return *std::move(kernel);
 }
 
-// What is made where its only reader stands takes no further instruction.
+// What is computed next to its only reader takes no further instruction.
 TEST(Allocate, WhoeverWantsNoMoreInstructionsMayHaveThemMoved) {
   const TestMachine machine = test_machine(4, true, false);
   LinearKernel once = sum_of_constants(1), twice = sum_of_constants(2);
@@ -246,7 +246,7 @@ TEST(Allocate, TimeGrowsWithTheNumberOfOperators) {
   EXPECT_LT(large, small * 50 * 12);  // near linear; a quadratic step would be 50 times more
 }
 
-// Of the processor: others may use the machine.
+// Processor time: others may use the machine.
 template <class Work>
 double milliseconds_of(const Work& work) {
   const std::clock_t begin = std::clock();
@@ -267,7 +267,7 @@ TEST(Allocate, TimeGrowsWithTheNumberOfOutputs) {
   EXPECT_LT(large, 3 * 20 * small);  // the square would be 400 times as much
 }
 
-// All of which wait at once.
+// All of them wait at the same time.
 TEST(Allocate, TimeGrowsWithTheNumberOfSpills) {
   const auto milliseconds_for = [](int values) {
     BodyBuilder build("wait", "k");

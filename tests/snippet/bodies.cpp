@@ -30,7 +30,7 @@ int64_t elements_from(DimSet set, size_t dim, const Dims& extents) {
   return count;
 }
 
-// Where element `k` of a port, in row-major order, lies in its tensor: by the outermost cut, then by those within.
+// The offset of element `k` of a port, in row-major order, in its tensor: by the outermost cut, then by the inner ones.
 int64_t place_in_tensor(const BodyPort& port, size_t cuts, DimSet set, const Dims& extents, int64_t k) {
   if (cuts == 0) return k;
   const PortCut& cut = port.cuts[cuts - 1];
@@ -41,7 +41,7 @@ int64_t place_in_tensor(const BodyPort& port, size_t cuts, DimSet set, const Dim
   return index * whole_each + place_in_tensor(port, cuts - 1, set, extents, k % each);
 }
 
-// Elements of the tensor of which a port is a part.
+// The number of elements of the tensor that a port is a part of.
 int64_t tensor_elements(const BodyPort& port, DimSet set, const Dims& extents) {
   int64_t count = element_count(set, extents);
   for (const PortCut& cut : port.cuts) count = count / cut.box * cut.whole;
@@ -130,7 +130,7 @@ class Evaluator {
   std::vector<LaneBits> values_;
 };
 
-// What lies between the elements of a part of a tensor is as it was.
+// The gaps between the elements of a part of a tensor must not change.
 void expect_gaps(size_t output, const std::byte* got, const std::vector<char>& is_part, size_t element_bytes) {
   for (size_t i = 0; i < is_part.size() * element_bytes; ++i)
     if (!is_part[i / element_bytes] && got[i] != kUnwritten)
@@ -253,7 +253,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::
 
 DimSet all_of(std::string_view dims) { return (DimSet{1} << dims.size()) - 1; }
 
-// The greatest x, 0 where that is infinite.
+// The maximum of x, 0 if it is infinite.
 ValueId finite_greatest(BodyBuilder& build, ValueId x) {
   const ValueId greatest = build.reduce("ReduceMax", x);
   const ValueId infinite = build.op("Equal", {build.op("Abs", {greatest}), build.scalar(kInfinity)}, {}, kBool);

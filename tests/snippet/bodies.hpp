@@ -1,5 +1,5 @@
-// Bodies for tests: a builder, an evaluator that goes value by value over the whole space, and a harness that compares
-// it with the linear kernel on emulated lanes.
+// Bodies for tests: a builder, an evaluator that computes value by value over the whole space, and a harness that
+// compares it with the linear kernel on emulated lanes.
 #pragma once
 #include <gtest/gtest.h>
 #include <support/guard_pages.hpp>
@@ -39,14 +39,14 @@ class BodyBuilder {
   Body body_;
 };
 
-// Softmax of rows: of "kr".
+// Softmax of rows: over "kr".
 Body softmax_body();
 
-// softmax(x) + x of rows: of "kr".
+// softmax(x) + x of rows: over "kr".
 Body residual_softmax_body();
 
-// Sums by what x folds to, which may be moved (body/moved_sums_internal.hpp). Of any dims that end in `r`, or in `k`
-// with an `r` before.
+// Sums multiplied by a reduction of x, which may be moved (body/moved_sums_internal.hpp). Any dims that end in `r`, or
+// in `k` with an `r` before it.
 Body softmax_and_sum_body(std::string_view dims);   // softmax(x); of rows, what they sum as well
 Body log_sum_exp_body(std::string_view dims);       // x - ln(sum of e^x), where what is subtracted from x is finite
 Body offset_softmax_body(std::string_view dims);    // softmax(x), where what is subtracted from x is finite
@@ -56,33 +56,33 @@ Body norm_and_moments_body(std::string_view dims);  // (x - mean) / sqrt(varianc
 struct Tensors {
   std::vector<tenon::test::GuardedBuffer> ports;
 };
-// Small whole numbers, so that sums of them are exact in any order.
+// Small whole numbers, whose sums are exact in any order.
 Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random,
                        testing::GuardAt outputs = testing::GuardAt::end);
 
-// Input 0, of f32, with NaN, infinities, -0 and large numbers: each element with a chance of one in `share`, 1 being
-// all alike. Some begin with, or end in, many of a kind.
+// Input 0, of f32, with NaN, infinities, -0 and large numbers: each element with a chance of one in `share`; with 1,
+// all are the same. Some rows begin or end with many of a kind.
 void fill_specials(const Tensors& tensors, std::mt19937& random);
 
-// How sums of f32 round: after each element, in their order, or once. Long sums want the latter: tolerances then are of
-// what a kernel rounds alone.
+// How sums of f32 are rounded: after each element, in order, or once. Long sums need the latter, so that tolerances
+// cover only the rounding of the kernel.
 enum class Sums : uint8_t { round_each, round_once };
-// The bytes of each output, by the operators one by one; without gaps.
+// The bytes of each output, computed operator by operator; without gaps.
 std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors,
                                                   Sums sums = Sums::round_each);
 
-// Compares outputs in `tensors` with these bytes; zeros of either sign are alike, and NaN. `tolerance`: see
+// Compares outputs in `tensors` with these bytes; zeros of either sign are equal, and so are NaN. `tolerance`: see
 // HarnessOptions.
 void expect_outputs(const Body& body, const Dims& extents, const Tensors& tensors,
                     const std::vector<std::vector<std::byte>>& want, double tolerance = 0);
 
-// Registers of a made-up machine.
+// Registers of a fictitious machine.
 struct TestMachine {
   codegen::RegisterPool pool;
   NeedsFn needs;
 };
 // `count` registers in each of the vector and general files. Booleans: in 3 masks, or in vectors. `greedy`: emitters
-// ask for scratch registers, and some write their result early.
+// need scratch registers, and some write their result early.
 TestMachine test_machine(int count, bool masks, bool greedy);
 
 struct HarnessOptions {
@@ -98,10 +98,10 @@ struct HarnessOptions {
   std::function<Result<void>(LinearKernel& kernel)> passes = nullptr;
   std::function<Result<void>(const LinearKernel& kernel, std::span<const int64_t> words)> run = nullptr;
 };
-// Compares the kernel with evaluate_body; expects nothing but success.
+// Compares the kernel with evaluate_body; expects success.
 void check_body(const Body& body, const Dims& extents, std::mt19937& random, const HarnessOptions& options = {});
 
-// The widths that every kernel is tried with.
+// The widths with which every kernel is tested.
 std::vector<int64_t> widths_of(int lanes);
 
 }  // namespace tenon::snippet::test

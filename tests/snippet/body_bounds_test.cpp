@@ -1,4 +1,4 @@
-// What bounds let pass and what they refuse, operator by operator and through bodies.
+// What bounds accept and what they refuse, operator by operator and through bodies.
 #include <tenon/snippet/body/body_bounds.hpp>
 
 #include <gtest/gtest.h>
@@ -151,7 +151,7 @@ const char* const kLessProduct = R"(graph @g(%a: f32[N], %b: f32[N], %c: f32[N])
   }) : f32[N]
 })";
 
-// c - a * b, whose product is negated before it is added, is one operation, too.
+// c - a * b, whose product is negated before the addition, is also a single operation.
 TEST(BodyBounds, ContractionGoesThroughASign) {
   const float a = 1 + 0x1p-12f, c = 1;
   const float fused = std::fma(-a, a, c), apart = c - a * a;
@@ -206,7 +206,7 @@ TEST(BodyBounds, ContractionGoesThroughGates) {
   EXPECT_FALSE(is_within(of("%1", "Sub", {.contract = true}), kF32, 0, bits(static_cast<float>(std::erf(x)))));
 }
 
-// FUNCTION of POLYNOMIAL, %9, and what is made of it, %12 last; beside these %c.
+// FUNCTION of POLYNOMIAL, %9, and operators on it, %12 last; %c is also available.
 const char* const kTable = R"(graph @g(%x: f32[N], %c: f32[N]) -> (out0: %y, out1: %z) {
   %y, %z = snippet.Subgraph %x, %c ((%0: f32[N], %1: f32[N]) -> (out0: FIRST, out1: SECOND) {
     %2 = Constant {value = dense<f32[]: 1>}
@@ -226,7 +226,7 @@ struct TableCase {
   std::string other = "0", second = "%8", function = "Erf";
 };
 
-// Of x = 0.1 and c = 0.1: %12, were %9 `off` from what it is.
+// For x = 0.1 and c = 0.1: %12, if %9 were `off` from its value.
 bool allows(const TableCase& one, double off, const BoundRules& rules) {
   std::string text = kTable;
   const auto replace = [&](std::string_view name, const std::string& by) {
@@ -286,7 +286,7 @@ TEST(BodyBounds, TablesAreOffBySoMuchWhereOnlySumsOfAtLeastTheirSizeReadThem) {
     for (const double sign : {-1.0, 1.0}) EXPECT_FALSE(allows(one, sign * kNear, rules)) << one.rest;
 }
 
-// Of 1024 (x^3 - 1): rounding x x takes away as much as 2^-14 of the argument.
+// For 1024 (x^3 - 1): rounding x x loses as much as 2^-14 of the argument.
 TEST(BodyBounds, TablesAreOfPolynomialsThatAreNotRounded) {
   const std::string text = R"(graph @g(%x: f32[N], %c: f32[N]) -> (out0: %y, out1: %z) {
   %y, %z = snippet.Subgraph %x, %c ((%0: f32[N], %1: f32[N]) -> (out0: %9, out1: %6) {
@@ -337,7 +337,7 @@ TEST(BodyBounds, ASumMayBeTakenInAnyOrder) {
 }
 
 // e^(x - m) as e^(x - g) e^(g - m), both correctly rounded: up to 1.5 units of the argument off, which are many of the
-// result, as far as the rule lets it be, and hardly farther.
+// result, as far as the rule permits, and hardly farther.
 TEST(BodyBounds, PowersMayBeMovedToTheGreatest) {
   constexpr unsigned kSeed = 20261128;
   const char* const kPower = R"(graph @g(%x: f32[3]) -> %y {

@@ -1,4 +1,4 @@
-// Every row of the decomposition table against the evaluator of its operator.
+// Every row of the decomposition table compared with the evaluator of its operator.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -181,7 +181,7 @@ TEST(BodyOfOperators, CastsBetweenAllTypes) {
   }
 }
 
-// Numbers that two roundings would take to another place than one.
+// Numbers for which rounding twice differs from rounding once.
 TEST(BodyOfOperators, CastsToNarrowFloatsRoundOnce) {
   const auto cast = [](const Tensor& x, ElementType to) {
     Graph graph("cast");
@@ -242,7 +242,7 @@ TEST(BodyOfOperators, PowersOfIntegersOfTwoTypes) {
   for (const ElementType element : kTypes) {
     for (const ElementType of : kTypes) {
       if (!element.is_int() || !of.is_int()) continue;
-      // Of -1, 0 and 1, which have inverses or are told from them, and of all.
+      // Of -1, 0 and 1, which have inverses or are handled apart from those, and of a wide range.
       for (const int64_t most : {int64_t{1}, int64_t{100}}) {
         Case power{"Pow", {type(element, kWide), type(of, kWide)}};
         power.low = -most;
@@ -471,7 +471,7 @@ TEST(BodyOfOperators, ViewsAddAndDropAndJoinDims) {
   expect("Reshape", {0, 4, 3, 2, 1});
 }
 
-// Exponents that f32 does not hold, of bases so near to 1 that their last bits count.
+// Exponents that f32 does not represent, of bases so near to 1 that their last bits matter.
 TEST(BodyOfOperators, PowersOfFloatsByWideIntegers) {
   std::mt19937 random(11);
   const std::vector<float> bases = {1, -1, 1 + 0x1p-23f, 1 - 0x1p-24f, -1 - 0x1p-23f, 1 + 0x1p-12f, 0.999f, -1.5f,

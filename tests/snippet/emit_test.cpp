@@ -1,4 +1,4 @@
-// A toy target whose code is text like C: the least that a target must bring.
+// A toy target whose code is C-like text: the minimum that a target must provide.
 #include <tenon/snippet/linear/emit.hpp>
 
 #include <gmock/gmock.h>

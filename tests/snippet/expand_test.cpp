@@ -1,4 +1,4 @@
-// Operators about positions, in terms of others, against their evaluators.
+// Operators about positions, decomposed into others, compared with their evaluators.
 #include <tenon/snippet/tokenize/expand.hpp>
 
 #include <gmock/gmock.h>
@@ -71,8 +71,8 @@ TEST(Expand, NormalisesOverWindowsOfChannels) {
         for (const Op& inner : expanded->body()) EXPECT_FALSE(inner.is("LRN"));
         const Tensor x = tenon::testing::random_tensor(random, element, {4, 7, 3}, -9, 9);
         const auto wanted = run(*graph, Datum(x)), got = run(*expanded, Datum(x));
-        // Rounded once where the type is narrow; else by each of a dozen operators: squares, sum, product, sum, power,
-        // quotient, of which the power takes what is before it to beta.
+        // Rounded once where the type is narrow; otherwise by each of a dozen operators: squares, sum, product, sum,
+        // power and quotient, where the power raises the preceding value to beta.
         const double units = element.bits() == 16 ? 1 : 40;
         const double unit = element == kF64 ? 0x1p-52 : element == kF32 ? 0x1p-23 : element == kF16 ? 0x1p-10 : 0x1p-7;
         const Comparison same = compare(got[0], wanted[0], {.rtol = units * unit, .atol = 0});

@@ -1,5 +1,6 @@
-// Folds in stages, on emulated lanes, against the operators of the whole one by one: random bodies of whole numbers, so
-// that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets how many seeds, TENON_FUZZ_FIRST the first.
+// Reductions in stages, on emulated lanes, compared with the operators of the whole one by one: random bodies of whole
+// numbers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets the number of seeds,
+// TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
@@ -106,8 +107,8 @@ TEST(FoldStages, ComputeWhatTheWholeDoes) {
   EXPECT_GE(tried, usual ? 300 : 0);
 }
 
-// Of each part, by what the part folds to: two stages that fold, not four. With parts of no elements, of infinities
-// alone, and of NaN.
+// Relative to the maximum of each part: two stages that reduce, not four. With empty parts, with parts of infinities
+// only, and with NaN.
 TEST(FoldStages, MoveSumsOfParts) {
   std::mt19937 random(1);
   const std::pair<Body (*)(std::string_view), const char*> kinds[] = {{softmax_and_sum_body, "softmax"},
@@ -136,7 +137,7 @@ TEST(FoldStages, MoveSumsOfParts) {
   }
 }
 
-// Means of parts are rounded to 2^-10 where deviations are 1: what differences from them sum to is not lost.
+// Means of parts are rounded to 2^-10 where deviations are 1: the sum of differences from them is not lost.
 TEST(FoldStages, VariancesOfNumbersFarFromZeroAreExact) {
   const Body body = norm_and_moments_body("r");
   const auto stages = make_fold_stages(body, 0);

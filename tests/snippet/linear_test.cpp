@@ -81,7 +81,7 @@ TEST(LinearText, Whens) {
   EXPECT_FALSE(parse_linear(std::string(kWhen).replace(kWhen.find("when %4"), 7, "when % ")).ok());
 }
 
-// On the interpreter, allocated or not: one of the two runs, by lane 0 alone.
+// On the interpreter, before and after allocation: one of the two runs, depending on lane 0 alone.
 TEST(LinearRun, Whens) {
   for (const bool allocated : {false, true}) {
     LinearKernel kernel = parsed(kWhen);
@@ -190,7 +190,7 @@ TEST(LinearText, ErrorsNameLineAndColumn) {
   fails(changed("[%4 + %2]", "[%4 + %2"), "expected ']'");
 }
 
-// What is still read prints as a text that is the same kernel.
+// Whatever is still accepted prints as a text of the same kernel.
 TEST(LinearText, SpoiltTextsAreReadOrRefused) {
   tenon::testing::Spoilt texts{
       {std::string(kScale)},

@@ -1,4 +1,4 @@
-// Blocks of columns inside of the kernel, the last sweep one block behind the others.
+// Blocks of columns inside the kernel, with the last sweep one block behind the others.
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
 
@@ -37,7 +37,7 @@ Body softmax_body(std::string_view dims) {
   return build.take();
 }
 
-// No block, a part of one, one, several, and columns left behind them; rows alone and several at once.
+// No block, a part of one, one, several, and remaining columns; single rows and several at once.
 TEST_F(LowerBlocks, SoftmaxOfAllWidths) {
   for (const int rows : {1, 2, 4}) {
     options_.rows = rows;
@@ -49,7 +49,8 @@ TEST_F(LowerBlocks, SoftmaxOfAllWidths) {
   }
 }
 
-// Two sweeps: what is stored waits from the sweep that folds it. An outer value, and rows that are results themselves.
+// Two sweeps: what is stored waits from the sweep that reduces it. An outer value, and rows that are results
+// themselves.
 TEST_F(LowerBlocks, TwoSweepsAndRowsAsResults) {
   BodyBuilder build("scale", "krk");
   const ValueId x = build.input(7), outer = build.input(1);
@@ -61,7 +62,7 @@ TEST_F(LowerBlocks, TwoSweepsAndRowsAsResults) {
   for (const int64_t columns : {5, 64, 130, 192}) check(body, {2, 6, columns});
 }
 
-// What the last sweep reads of tensors waits in scratch memory, too: the next block's is in its place by then.
+// What the last sweep reads of tensors is also kept in scratch memory: the next block's is in its place by then.
 TEST_F(LowerBlocks, TensorsWaitForTheLastSweep) {
   BodyBuilder build("norm", "krk");
   const ValueId x = build.input(7, kF16), residual = build.input(7);
@@ -84,7 +85,7 @@ TEST_F(LowerBlocks, TensorsWaitForTheLastSweep) {
   }
 }
 
-// Maximum and sum in one walk, powers kept by the greatest of four rows: groups, rows behind them, and none.
+// Maximum and sum in one sweep, with powers relative to the maximum of four rows: groups, remaining rows, and none.
 TEST_F(LowerBlocks, PowersAreKeptByWhatTheirGroupWentBy) {
   options_.merge_sweeps = true;
   for (const int vectors : {16, 32}) {
@@ -97,8 +98,8 @@ TEST_F(LowerBlocks, PowersAreKeptByWhatTheirGroupWentBy) {
   }
 }
 
-// The loop of single rows: what the block before has kept moves with one exponential for all rows of its group, then
-// those of this block take its place.
+// The loop of single rows: what the previous block has kept is rescaled with one exponential for all rows of its group,
+// then replaced by that of this block.
 TEST_F(LowerBlocks, KeptPowersMoveAsThis) {
   options_.merge_sweeps = true, options_.vectors = 32;
   const auto kernel = lower(softmax_body("rk"), options_);
@@ -143,7 +144,7 @@ TEST_F(LowerBlocks, KeptPowersMoveAsThis) {
 )") << text;
 }
 
-// Squares are of numbers that no factor moves, and a sweep between reads what it cannot: these have no such kernel.
+// Squares are of numbers that no factor rescales, or a sweep in between reads the kept rows: no such kernel.
 TEST_F(LowerBlocks, OtherSweepsAreNotMadeOne) {
   options_.merge_sweeps = true;
   BodyBuilder build("norm", "rk");
@@ -159,7 +160,7 @@ TEST_F(LowerBlocks, OtherSweepsAreNotMadeOne) {
   check_body(body, {5, 130}, random_, {.lower = options_, .blocks = blocks_, .tolerance = 1e-5});
 }
 
-// The next block's row would be there in place of this one's.
+// The next block's row would have replaced this one's.
 TEST_F(LowerBlocks, LastSweepsThatReadMoreStayWithTheirBlock) {
   for (const bool bias : {true, false}) {
     BodyBuilder build("columns", "rk");

@@ -1,4 +1,4 @@
-// Folds down columns, in tiles and in whole rows.
+// Reductions down columns, in tiles and in whole rows.
 #include <gmock/gmock.h>
 
 #include <snippet/lower_support.hpp>
@@ -8,7 +8,7 @@ namespace {
 
 using LowerColumns = Lower;
 
-// One accumulator a vector leaves room for wide tiles; what is left of a wide one goes in narrower ones.
+// One accumulator per vector leaves room for wide tiles; the remainder of a wide one is processed in narrower ones.
 TEST_F(LowerColumns, TilesOfColumnsAreAsWideAsRegistersHold) {
   const auto steps = [&](const Body& body) {
     std::vector<int64_t> made;
@@ -28,7 +28,7 @@ TEST_F(LowerColumns, TilesOfColumnsAreAsWideAsRegistersHold) {
   for (const int64_t width : {16, 32, 63, 64, 85, 150}) check(sum, {3, width});
 }
 
-// Columns in whole rows, in blocks: everything that may stand around a fold, all widths, one to several blocks and
+// Columns in whole rows, in blocks: everything that may surround a reduction, all widths, one to several blocks and
 // pieces.
 TEST_F(LowerColumns, ColumnsInWholeRows) {
   options_.whole_rows = true;
@@ -50,7 +50,7 @@ TEST_F(LowerColumns, ColumnsInWholeRows) {
   }
 }
 
-// A dim that has no elements says nothing of an output that does not vary over it: that has not to wait for its loop.
+// An empty dim does not affect an output that does not vary over it: that need not wait for its loop.
 TEST_F(LowerColumns, WholeRowsKeepNothingForADimWithoutElements) {
   options_.whole_rows = true;
   options_.resweep_cycles = 0;  // all is kept that may be
@@ -65,7 +65,7 @@ TEST_F(LowerColumns, WholeRowsKeepNothingForADimWithoutElements) {
   }
 }
 
-// Values before and behind the folds, of rows and of columns alone, stored and not.
+// Values before and after the reductions, of rows and of columns alone, stored and not.
 TEST_F(LowerColumns, WhatStandsAroundFoldsOfWholeRows) {
   options_.whole_rows = true;
   for (const char* fold : {"ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin"}) {
@@ -85,7 +85,7 @@ TEST_F(LowerColumns, WhatStandsAroundFoldsOfWholeRows) {
   }
 }
 
-// What varies over the outer folded dim alone is stored though the inner one has no element.
+// A value that varies only over the outer reduced dim is stored although the inner one is empty.
 TEST_F(LowerColumns, WholeRowsAreStoredBesideEmptyOnes) {
   options_.whole_rows = true;
   BodyBuilder build("columns", "krrk");
@@ -98,7 +98,7 @@ TEST_F(LowerColumns, WholeRowsAreStoredBesideEmptyOnes) {
   check(body, {2, 3, 0, 9});
 }
 
-// Two functions of a row's constant: a tile holds them while it goes down, whole rows would make them again.
+// Two functions of a row's constant: a tile keeps them while it goes down, whole rows would compute them again.
 TEST_F(LowerColumns, ExpensiveValuesOfOuterRowsKeepTheTile) {
   options_.whole_rows = true;
   for (const bool expensive : {false, true}) {

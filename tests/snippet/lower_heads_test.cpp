@@ -1,5 +1,5 @@
-// Heads: lanes before the vectors of a row, so that stores of whole vectors are aligned wherever the row begins. That
-// they are, emulated lanes check.
+// Heads: lanes before the vectors of a row, so that stores of whole vectors are aligned wherever the row begins.
+// Emulated lanes check this.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
@@ -94,7 +94,8 @@ TEST_F(LowerHeads, OfAllWidthsAndTypes) {
   }
 }
 
-// Outputs over the same dims lie alike, whatever their types; another one's stores are not said to be aligned.
+// Outputs over the same dims have the same alignment, whatever their types; another one's stores are not marked
+// aligned.
 TEST_F(LowerHeads, SeveralOutputs) {
   BodyBuilder build("several", "kk");
   const ValueId x = build.input(3), y = build.input(1);
@@ -111,7 +112,7 @@ TEST_F(LowerHeads, SeveralOutputs) {
   check(rows.take());
 }
 
-// A sum's lanes stay where they are: its bits must not depend on addresses.
+// A sum's lanes do not move: its bits must not depend on addresses.
 TEST_F(LowerHeads, NotWhereLanesAreFolded) {
   BodyBuilder build("centre", "kr");
   const ValueId x = build.input(3);
@@ -126,7 +127,7 @@ TEST_F(LowerHeads, NotWhereLanesAreFolded) {
   EXPECT_THAT(text(sum.take()), Not(HasSubstr("HeadLanes")));
 }
 
-// Several rows go at once there, each of which begins elsewhere.
+// Several rows are processed at once there, each with a different alignment.
 TEST_F(LowerHeads, NotOfWholeRowsOfColumns) {
   options_.whole_rows = true;
   BodyBuilder build("columns", "rk");

@@ -1,4 +1,4 @@
-// Short rows of columns, several walked as one.
+// Short rows of columns, several of which are traversed as one.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
@@ -21,7 +21,7 @@ class LowerJoined : public ::testing::Test {
       if (HasFatalFailure()) return;
     }
   }
-  // All widths of rows; no row, one, few, whole joined ones, and some left behind them.
+  // All widths of rows; no row, one row, a few, whole groups of joined rows, and some remaining after them.
   void check_rows(const Body& body, Dims extents, double tolerance) {
     for (const int64_t columns : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33}) {
       const int64_t each = rows_to_join(100000, columns, options_.lanes);
@@ -64,7 +64,7 @@ TEST_F(LowerJoined, OneRowOrFourAtOnce) {
   }
 }
 
-// Values before and behind the folds, of columns and of outer rows alone, stored and not, in several types.
+// Values before and after the reductions, of columns and of outer rows alone, stored and not, in several types.
 TEST_F(LowerJoined, WhatStandsAroundFolds) {
   for (const char* fold : {"ReduceSum", "ReduceMax", "ReduceMin"}) {
     BodyBuilder build("columns", "krk");
@@ -86,7 +86,7 @@ TEST_F(LowerJoined, WhatStandsAroundFolds) {
   }
 }
 
-// Partial results of four rows, their sum, and the rows that are left: what the kernel of a sum is.
+// Partial results of four rows, their sum, and the remaining rows: the kernel of a sum.
 TEST_F(LowerJoined, TheKernelOfASum) {
   BodyBuilder build("sum", "rk");
   build.output(build.reduce("ReduceSum", build.input(3)));
@@ -160,7 +160,7 @@ TEST_F(LowerJoined, TheKernelOfASum) {
 )");
 }
 
-// What varies over the rows alone, or is folded without varying over them, has another place in each joined row.
+// What varies over the rows only, or is reduced without varying over them, has another position in each joined row.
 TEST_F(LowerJoined, OtherBodiesKeepTheirRows) {
   const auto joins = [&](const Body& body) {
     const auto kernel = lower(body, options_);

@@ -1,4 +1,4 @@
-// Two sweeps as one.
+// Two sweeps merged into one.
 #include <set>
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace tenon::snippet::test {
 namespace {
 
-// Instructions whose result goes into nothing that is stored, a line each.
+// Instructions whose result does not affect a store, one per line.
 std::string unread(const LinearKernel& kernel) {
   std::set<RegisterId> read;
   const auto is_read = [&](const Instruction& one) {
@@ -64,7 +64,7 @@ Body softmax_body(std::string_view dims) {
   return build.take();
 }
 
-// Of a sum of two tensors, as a residual is added before; the deviation is a result as well where it is one of a row.
+// Of a sum of two tensors, with a residual added before; the deviation is also a result if it is one per row.
 Body norm_body(std::string_view dims) {
   BodyBuilder build("norm", dims);
   const ValueId x = build.op("Add", {build.input(all_of(dims)), build.input(all_of(dims))}), count = build.count();
@@ -88,8 +88,8 @@ TEST_F(LowerMerged, RowsOfAllWidths) {
   }
 }
 
-// The logarithm of a sum of powers of a product: what the first sweep would keep of that for the second, nobody reads,
-// but where the result is of the product again.
+// The logarithm of a sum of powers of a product: what the first sweep would keep for the second is not read, except if
+// the result uses the product again.
 TEST_F(LowerMerged, NothingIsKeptForTheSecondAlone) {
   options_.cycles = [](const Body&, const BodyNode& node) { return node.op == "Mul" ? 30.0 : 1.0; };
   options_.keep_near = true;
@@ -115,7 +115,7 @@ TEST_F(LowerMerged, NothingIsKeptForTheSecondAlone) {
   }
 }
 
-// The same beside a product that the last sweep reads again, in a scratch row of its own.
+// The same with a product that the last sweep reads again, in a scratch row of its own.
 TEST_F(LowerMerged, WhatIsKeptForTheLastMovesUp) {
   options_.cycles = [](const Body&, const BodyNode& node) { return node.op == "Mul" ? 30.0 : 1.0; };
   options_.keep_near = true;
@@ -153,7 +153,7 @@ TEST_F(LowerMerged, RowsThatAreJoined) {
   }
 }
 
-// The loop of single vectors: one load of x, and what is folded so far moves with it. Then the lanes, and the store.
+// The loop of single vectors: one load of x, and the running result is rescaled. Then the lanes, and the store.
 TEST_F(LowerMerged, OneVectorReadsAsThis) {
   options_.lanes = 4, options_.vectors = 16, options_.unroll = 1;
   const auto kernel = lower(softmax_body("r"), options_);

@@ -54,7 +54,7 @@ Body softmax(std::string_view dims) {
   return build.take();
 }
 
-// The differences of t = x + z from their sum, by weights; the row of t may be a result as well.
+// The differences of t = x + z from their sum, times weights; the row of t may also be a result.
 Body skip_norm(std::string_view dims, ElementType element, bool gives_sum) {
   const DimSet all = (DimSet{1} << dims.size()) - 1;
   BodyBuilder build("skip norm", dims);
@@ -83,7 +83,7 @@ TEST_F(LowerNear, ExponentialsWaitInScratchMemory) {
   }
 }
 
-// The sum of two tensors is read instead of both, whatever it costs; what is made of it alone is made again.
+// The sum of two tensors is read instead of both, whatever it costs; what depends only on it is recomputed.
 TEST_F(LowerNear, SumsOfTensorsAreKept) {
   constexpr int kX = 0, kZ = 1, kScratch = 4, kBehindTwo = 5;
   options_.keep_near = true;
@@ -107,7 +107,7 @@ TEST_F(LowerNear, SumsOfTensorsAreKept) {
   }
 }
 
-// A sum that an output has anyway is read from there, where nothing is kept near.
+// A sum that is an output anyway is read from there, if nothing is kept in scratch memory.
 TEST_F(LowerNear, SumsThatOutputsHaveAreReadAgain) {
   constexpr int kX = 0, kSum = 4;
   EXPECT_EQ(count(lowered(skip_norm("kr", kF32, true)), "Load", kSum), 0);

@@ -1,4 +1,4 @@
-// Rows that go several at a time: how many, how they fold, and how they are stored.
+// Several rows at a time: how many, how they are reduced, and how they are stored.
 #include <snippet/lower_support.hpp>
 
 namespace tenon::snippet::test {
@@ -57,7 +57,7 @@ TEST_F(LowerRows, LongRowsGoAlone) {
   EXPECT_TRUE(runs_several(sum_body(), 257));
 }
 
-// What goes to several tensors is stored at the end of a loop of two copies: copy by copy where a vector is a line,
+// Values for several tensors are stored at the end of a loop of two copies: copy by copy if a vector is a cache line,
 // else both halves of a line of each tensor in turn.
 TEST_F(LowerRows, SeveralOutputsAreStoredInTurn) {
   BodyBuilder build("several", "k");
@@ -85,7 +85,7 @@ TEST_F(LowerRows, SeveralOutputsAreStoredInTurn) {
   check_widths(body, {0});
 }
 
-// Of two rows that go at once, two vectors of a row are stored one behind the other: they are halves of one line.
+// With two rows at once, two vectors of a row are stored consecutively: they are halves of one line.
 TEST_F(LowerRows, RowsSideBySideStoreTwoVectorsInTurn) {
   BodyBuilder build("residual", "kr");
   const ValueId x = build.input(3), sum = build.op("Add", {x, build.input(3)});
@@ -109,7 +109,7 @@ TEST_F(LowerRows, RowsSideBySideStoreTwoVectorsInTurn) {
   for (const int64_t columns : {0, 1, 3, 4, 5, 31, 32, 33, 67}) check(body, {5, columns});
 }
 
-// Rows that are known to end within a line go one by one where two halves of lines are stored for each vector.
+// Rows that are known to end within a line are processed one by one if two halves of lines are stored for each vector.
 TEST_F(LowerRows, RowsThatEndWithinALineGoOneByOne) {
   const auto most_rows = [&](int64_t columns, bool two_outputs) {
     BodyBuilder build("residual", "kr");
@@ -131,8 +131,8 @@ TEST_F(LowerRows, RowsThatEndWithinALineGoOneByOne) {
   EXPECT_GT(most_rows(300, false), 1) << "one half";
 }
 
-// Rows side by side are stored one behind the other where they are known to end within a line, by loops and written
-// out; folds stay side by side.
+// Adjacent rows are stored one at a time if they are known to end within a line, in loops and unrolled; reductions
+// remain side by side.
 TEST_F(LowerRows, RowsThatEndWithinALineAreStoredOneByOne) {
   bool makes_shared = false, adds_shared = false, shares = true;
   const auto of_columns = [&](int64_t columns) {
@@ -172,7 +172,7 @@ TEST_F(LowerRows, RowsThatEndWithinALineAreStoredOneByOne) {
   EXPECT_GT(changes(60), 1) << "two rows are shared";
   adds_shared = false;
   for (const int64_t columns : {0, 1, 7, 8, 9, 19, 41, 100}) check(of_columns(columns), {5, columns});
-  // Vectors as wide as a line lie in two where rows do not begin at lines.
+  // Vectors as wide as a cache line straddle two lines where rows do not begin at lines.
   options_.lanes = 16, options_.vectors = 32;
   EXPECT_GT(changes(128), 1);
   EXPECT_EQ(changes(120), 1);
@@ -184,7 +184,7 @@ TEST_F(LowerRows, RowsThatEndWithinALineAreStoredOneByOne) {
   EXPECT_GT(changes(20), 1) << "parts of lines";
 }
 
-// Copies that no row is long enough for are not written.
+// Copies that no row is long enough for are not emitted.
 TEST_F(LowerRows, KnownExtentsLimitCopies) {
   const auto vector_steps = [&](int64_t extent) {
     std::vector<int64_t> steps;
@@ -200,7 +200,7 @@ TEST_F(LowerRows, KnownExtentsLimitCopies) {
   for (const int64_t extent : {0, 1, 3, 4, 5, 15, 16, 17}) check(sum_body(extent), {3, extent});
 }
 
-// A partial load leaves 0 behind the end, which adds nothing.
+// A partial load gives 0 after the end, which adds nothing.
 TEST_F(LowerRows, TailsOfLoadedSumsAreNotFilled) {
   const auto fills = [&](const char* fold, bool loaded) {
     BodyBuilder build("fold", "kr");
@@ -215,7 +215,7 @@ TEST_F(LowerRows, TailsOfLoadedSumsAreNotFilled) {
   EXPECT_TRUE(fills("ReduceMax", true));
 }
 
-// What waits in scratch memory has one row of it: rows go one by one.
+// There is one row of scratch memory: rows are processed one by one.
 TEST_F(LowerRows, RowsWithScratchGoAlone) {
   options_.vectors = 32;
   BodyBuilder build("softmax", "kr");

@@ -1,4 +1,4 @@
-// The store of a row along with the fold of the next.
+// The store of a row together with the reduction of the next.
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
 
@@ -31,7 +31,7 @@ class LowerSkewed : public ::testing::Test {
 
 constexpr DimSet kOfRow = 1, kAlongRow = 2, kBoth = 3;  // of "kr"
 
-// x less its mean, and the root of its variance and 1.
+// x minus its mean, and the root of its variance plus 1.
 std::pair<ValueId, ValueId> centred_and_deviation(BodyBuilder& build, ValueId x) {
   const ValueId count = build.count();
   const ValueId mean = build.op("Div", {build.reduce("ReduceSum", x), count}), centred = build.op("Sub", {x, mean});
@@ -39,8 +39,8 @@ std::pair<ValueId, ValueId> centred_and_deviation(BodyBuilder& build, ValueId x)
   return {centred, build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})})};
 }
 
-// Of a sum of two tensors, as a residual is added before; with factors that all rows share and one of each row, and one
-// that the last walk alone reads. The deviation is a result as well.
+// Of a sum of two tensors, with a residual added before; with factors shared by all rows, one per row, and one that
+// only the last sweep reads. The deviation is also a result.
 Body norm_body() {
   BodyBuilder build("norm", "kr");
   const ValueId x = build.op("Add", {build.input(kBoth), build.input(kBoth, kF16)});
@@ -60,7 +60,7 @@ Body share_body(DimSet x_varies = kBoth, std::string_view dims = "kr") {
   return build.take();
 }
 
-// Instance normalisation: (x - mean) / deviation * factor, a factor for each element of the dim of rows.
+// Instance normalisation: (x - mean) / deviation * factor, with a factor for each element of the dim of rows.
 Body scaled_body() {
   BodyBuilder build("scaled", "kkr");
   const ValueId x = build.input(0b111);
@@ -69,8 +69,7 @@ Body scaled_body() {
   return build.take();
 }
 
-// Of numbers of each row, one of them for what is stored; greatest, sums and a row's number doubled are results as
-// well.
+// With numbers per row, one of them for the store; maximum, sums and a row's doubled number are also results.
 Body scaled_softmax_body() {
   BodyBuilder build("scaled", "kr");
   const ValueId x = build.input(kBoth), scale = build.input(kOfRow), factor = build.input(kOfRow);
@@ -95,8 +94,8 @@ TEST_F(LowerSkewed, RowsOfAllWidths) {
   for (const int64_t row : {31, 32, 101}) check(norm_body(), {2, row});
 }
 
-// One walk after the other instead of two as one: the store goes along with the one that keeps what it reads, which of
-// softmax is the second.
+// Separate sweeps instead of two merged ones: the store is combined with the one that keeps what it reads, the second
+// in a softmax.
 TEST_F(LowerSkewed, RowsOfThreeWalks) {
   options_.merge_sweeps = false;
   for (const bool near : {false, true}) {
@@ -119,7 +118,7 @@ TEST_F(LowerSkewed, RowsOfThreeWalks) {
   }
 }
 
-// With a factor and a number for each element of a row, which all rows share.
+// With a factor and a number for each element of a row, shared by all rows.
 Body shared_norm_body() {
   BodyBuilder build("norm", "kr");
   const ValueId x = build.input(kBoth);
@@ -129,7 +128,7 @@ Body shared_norm_body() {
   return build.take();
 }
 
-// Group normalisation: channels and pixels of a group are folded, factors are a channel's.
+// Group normalisation: channels and pixels of a group are reduced, factors are per channel.
 Body group_body() {
   BodyBuilder build("group", "kkrr");
   const ValueId x = build.input(0b1111);
@@ -139,7 +138,7 @@ Body group_body() {
   return build.take();
 }
 
-// Instead of going along with the next row's fold, rows are stored several in one walk.
+// Instead of being combined with the next row's reduction, several rows are stored in one sweep.
 TEST_F(LowerSkewed, RowsThatAreStoredTogether) {
   options_.skew_rows = false;
   for (const bool merges : {false, true}) {
@@ -184,7 +183,7 @@ TEST_F(LowerSkewed, RowsThatAreStoredTogetherReadOnce) {
   EXPECT_EQ(loops, (Loops{{12, 8}, {6, 4}, {6, 4}, {12, 4}, {3, 1}, {3, 1}})) << print(*kernel);
 }
 
-// Between two stores of a row stand the loads of the second: several vectors side by side would load all at once.
+// Between two stores of a row are the loads of the second: several adjacent vectors would load all at once.
 TEST_F(LowerSkewed, StoresGoVectorByVector) {
   options_.merge_sweeps = false, options_.resweep_cycles = 2.5, options_.vectors = 32;
   for (const Body& body : {share_body(), softmax_body()}) {
@@ -193,7 +192,7 @@ TEST_F(LowerSkewed, StoresGoVectorByVector) {
     ASSERT_TRUE(kernel->skewed);
     const auto output_port = static_cast<int>(body.inputs.size());
     RegisterId output = -1;
-    int loads = 0, alone = 0, most = 0;  // stores behind loads of their own
+    int loads = 0, alone = 0, most = 0;  // stores after loads of their own
     for (const Instruction& one : kernel->body) {
       if (one.op == "Parameter" && kernel->params[static_cast<size_t>(one.number)].port == output_port)
         output = one.out[0];
@@ -206,7 +205,7 @@ TEST_F(LowerSkewed, StoresGoVectorByVector) {
   }
 }
 
-// Loops around those over rows begin anew: what a row leaves is not the next loop's.
+// Loops around those over rows start afresh: what a row leaves is not for the next loop.
 TEST_F(LowerSkewed, LoopsAroundRows) {
   for (const int64_t outer : {0, 1, 2, 3})
     for (const int64_t rows : {0, 1, 2, 4})
@@ -217,7 +216,7 @@ TEST_F(LowerSkewed, LoopsAroundRows) {
       }
 }
 
-// The walk that stores is a loop over channels and one over pixels, and so is the fold that goes along.
+// The sweep that stores is a loop over channels and one over pixels, and so is the reduction combined with it.
 TEST_F(LowerSkewed, GroupsOfChannels) {
   for (const bool merges : {false, true}) {
     options_.merge_sweeps = merges;
@@ -231,8 +230,8 @@ TEST_F(LowerSkewed, GroupsOfChannels) {
   }
 }
 
-// A number of each row and channel, which the fold and the walk that stores both take, with frames around channels: the
-// last row's store moves no pointer to the numbers of a row behind it, which nobody has set.
+// A number per row and channel, used by both the reduction and the sweep that stores, with frames around channels: the
+// last row's store advances no pointer to the numbers of a row after it, which is not set.
 TEST_F(LowerSkewed, NumbersOfChannelsThatAllWalksTake) {
   BodyBuilder build("embedded", "krrr");
   const ValueId x = build.input(0b1111), number = build.input(0b0101);
@@ -247,7 +246,7 @@ TEST_F(LowerSkewed, NumbersOfChannelsThatAllWalksTake) {
       }
 }
 
-// What folds alone walks channels and pixels as one.
+// Sweeps that only reduce traverse channels and pixels as one.
 TEST_F(LowerSkewed, StatisticsOfGroupsWalkOneDim) {
   options_.merge_sweeps = false;
   for (const bool skews : {false, true}) {
@@ -264,14 +263,15 @@ TEST_F(LowerSkewed, StatisticsOfGroupsWalkOneDim) {
   }
 }
 
-// Where columns are folded, and what reads rows that two walks keep: the next row's first would overwrite one of them.
+// With reduced columns, and with readers of rows that two sweeps keep: the next row's first would overwrite one of
+// them.
 TEST_F(LowerSkewed, OtherBodiesAreNot) {
   check(share_body(0b110, "rkr"), {3, 2, 9}, false);
   options_.merge_sweeps = false, options_.resweep_cycles = 0;
   check(residual_softmax_body(), {3, 9}, false);
 }
 
-// A tensor that the last walk reads beside powers is kept along with them: the walk before them stores nothing.
+// A tensor that the last sweep reads together with powers is kept with them: the sweep before them stores nothing.
 TEST_F(LowerSkewed, TensorsAreKeptByTheWalkThatGoesAlong) {
   options_.merge_sweeps = false, options_.resweep_cycles = 2.5, options_.skew_twice = true;
   const auto kernel = lower(residual_softmax_body(), options_);

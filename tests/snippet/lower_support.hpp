@@ -1,4 +1,4 @@
-// What the tests of lowering share: a fixture that checks a body under all registers and widths, and bodies.
+// Shared by the tests of lowering: a fixture that checks a body with all registers and widths, and bodies.
 #pragma once
 #include <tenon/snippet/lower/lower.hpp>
 

@@ -53,7 +53,7 @@ TEST_F(Lower, ExpensiveValuesWaitInTheOutput) {
   EXPECT_EQ(exponentials, 4u + 1 + 1);  // one phase: 4 copies, a single vector, the tail
 }
 
-// What outer loops would make again waits in as many bits as it has.
+// What outer loops would recompute is kept with its own width.
 TEST_F(Lower, NarrowValuesWaitAsSuch) {
   for (const ElementType element : {kI8, kU16, kI32}) {
     BodyBuilder build("row", "kk");
@@ -72,7 +72,7 @@ TEST_F(Lower, NarrowValuesWaitAsSuch) {
   }
 }
 
-// Four copies of which registers hold three go by two and two, not by three and one.
+// Four copies of which three fit the registers are processed two by two, not three and one.
 TEST_F(Lower, CopiesSideBySideGoInGroupsAlike) {
   BodyBuilder build("product", "k");
   const ValueId a = build.input(1), b = build.input(1), c = build.input(1);
@@ -98,7 +98,7 @@ TEST_F(Lower, CopiesSideBySideGoInGroupsAlike) {
   EXPECT_THAT(groups(3), ::testing::ElementsAre(1, 1, 1, 1));
 }
 
-// What varies over more than it is made of is that all the same, and nothing is loaded to know how much there is.
+// A value that varies over more dims than its operands is the same everywhere, and nothing is loaded to find extents.
 TEST_F(Lower, SpreadValuesAreNoInstructions) {
   for (const std::string_view dims : {"k", "kk", "kr", "rk", "krk", "rkr"}) {
     const DimSet all = (DimSet{1} << dims.size()) - 1;
@@ -128,7 +128,7 @@ TEST_F(Lower, SpreadValuesAreNoInstructions) {
   EXPECT_THAT(narrowed.error().message(), HasSubstr("varies over d0, its operands over d0 d1"));
 }
 
-// Does a kernel read what it wrote to the first output?
+// Whether a kernel reads what it has written to the first output.
 bool reads_output(const LinearKernel& kernel, const Body& body) {
   const auto is_read = [&](const Instruction& pointer) {
     return std::ranges::any_of(kernel.body, [&](const Instruction& one) {
@@ -153,7 +153,7 @@ TEST_F(Lower, ValuesThatCostLessThanTheirMemoryAreMadeAgain) {
   }
 }
 
-// The sum of two tensors and its square cost two cycles and two loads, though the product reads the sum twice.
+// The sum of two tensors and its square cost two cycles and two loads, although the product reads the sum twice.
 TEST_F(Lower, WhatIsReadTwiceCostsOnce) {
   options_.rows = 1;
   BodyBuilder build("squares", "kr");
@@ -192,7 +192,7 @@ TEST_F(Lower, SumsOverSeveralAxes) {
   }
 }
 
-// So that a sum has the same bits in a long body as alone.
+// So that a sum has the same bits in a long body as on its own.
 TEST_F(Lower, SumsHaveAsManyAccumulatorsInAnyBody) {
   options_.rows = 1;
   for (const int length : {0, 10, 100}) {
@@ -234,7 +234,7 @@ TEST_F(Lower, ExtremesByPlainConstantsAreClamps) {
   }
 }
 
-// A reduction folds all reduced dims, whether its operand varies or not.
+// A reduction covers all reduced dims, whether or not its operand varies over them.
 TEST_F(Lower, ReductionsOfInvariantOperands) {
   for (DimSet varies = 0; varies < 8; ++varies) {
     for (const char* dims : {"krr", "rkr", "rrk", "krk", "rkk"}) {
@@ -262,7 +262,7 @@ TEST_F(Lower, OutputsOfDifferentLevels) {
   check(body, {0, 3, 5});
 }
 
-// As attention's sums of one tensor beside others: reductions at different levels of one nest.
+// As in attention, sums of one tensor together with others: reductions at different levels of one nest.
 TEST_F(Lower, ReductionsOfDifferentLevels) {
   for (const char* dims : {"kkr", "krk", "rkk"}) {
     BodyBuilder build("levels", dims);
@@ -276,7 +276,7 @@ TEST_F(Lower, ReductionsOfDifferentLevels) {
   }
 }
 
-// exp(b) of a bias row is made once, not for each row; so are whole reductions.
+// exp(b) of a bias row is computed once, not for each row; so are whole reductions.
 TEST_F(Lower, InvariantRowsAreMadeOnce) {
   BodyBuilder build("rows", "kk");
   const ValueId e = build.op("Exp", {build.input(2)});

@@ -33,7 +33,7 @@ TEST(SpaceExtents, AreProductsOfTheShapes) {
   EXPECT_FALSE(space_extents(body, shapes).ok());
 }
 
-// Blocks that follow one another in a kernel are not cut into pieces of a few.
+// Adjacent blocks of a kernel are not divided into pieces of a few.
 TEST(CallPlan, PiecesOfBlocksAreLong) {
   BodyBuilder build("softmax", "krk");
   const ValueId x = build.input(7), less = build.op("Sub", {x, build.reduce("ReduceMax", x)});
@@ -156,7 +156,7 @@ TEST(CallPlan, StreamsAreStretchesOfWholeLines) {
   EXPECT_THAT(words(4 * 128 - 1), ElementsAre(-4, 0, 0)) << "too short";
 }
 
-// A load behind a store to the same place of another page waits for it.
+// A load after a store to the same offset in another page waits for it.
 TEST(CallPlan, LongStreamsBeginAtOtherPlacesOfAPage) {
   for (const int streams : {2, 3, 4}) {
     for (int64_t extent = 4 * 8192; extent < 4 * 8192 + 20000; extent += 61) {
@@ -175,7 +175,8 @@ TEST(CallPlan, LongStreamsBeginAtOtherPlacesOfAPage) {
   }
 }
 
-// What cuts do not change is known of known extents; a call that it is not true of is refused.
+// Params that do not depend on how work is divided are known for known extents; a call that contradicts them is
+// refused.
 TEST(CallPlan, KnownParams) {
   const auto rows = [](std::string_view dims) {
     BodyBuilder build("rows", dims);
@@ -231,7 +232,7 @@ TEST(CallPlan, KnownParams) {
   }
 }
 
-// Parts of a tensor whose extents are not all known: two that the parts do not go into may leave the same gap, which no
+// Parts of a tensor whose extents are not all known: two that the parts do not divide may leave the same gap, which no
 // call has.
 TEST(CallPlan, WhatLiesBetweenOpenPartsIsNotKnown) {
   BodyBuilder build("parts", "kkr");
@@ -252,8 +253,8 @@ TEST(CallPlan, WhatLiesBetweenOpenPartsIsNotKnown) {
       << "of other tensors all is known";
 }
 
-// Parts of a fold cut a dim that no other split does. Of a tensor whose planes lie one behind the other without the dim
-// that is kept, the step from plane to plane, less its rows, is 0 for whatever extent, but not for a part of the rows.
+// Parts of a reduction divide a dim that no other split does. In a tensor with contiguous planes without the kept dim,
+// the step from plane to plane minus its rows is 0 for any extent, but not for a part of the rows.
 TEST(CallPlan, WhatPartsOfFoldsChangeIsNotKnown) {
   BodyBuilder build("parts", "rkrr");
   const ValueId x = build.input(0b1111), z = build.input(0b1101), row = build.input(0b1000);
@@ -298,7 +299,7 @@ std::pair<Body, LinearKernel> columns(bool again, std::vector<LinearKernel::Bloc
   return {body, *std::move(kernel)};
 }
 
-// The first size whose columns have as few bytes as it says.
+// The first size whose columns have at most that many bytes.
 TEST(CallPlan, BlocksOfColumns) {
   const auto widths = [](const std::pair<Body, LinearKernel>& of, const Dims& extents, int64_t parts) {
     const auto plan = CallPlan::make_for_extents(of.first, of.second, extents);
@@ -320,7 +321,7 @@ TEST(CallPlan, BlocksOfColumns) {
   EXPECT_EQ(widths(whole, {1, 5, 3000}, 4), std::pair(int64_t{64}, int64_t{4})) << "as other rows, for threads";
 }
 
-// Joined rows are whole lines of 16 elements, of 512 elements or the least such more, and six of them at least.
+// Joined rows are whole lines of 16 elements, with at least 512 elements, and there are at least six of them.
 TEST(RowsToJoin, AreWholeLinesAndEnough) {
   EXPECT_EQ(rows_to_join(4000, 8, 16), 64);
   EXPECT_EQ(rows_to_join(4000, 31, 16), 16);
@@ -337,7 +338,7 @@ TEST(RowsToJoin, AreWholeLinesAndEnough) {
 }
 
 // 100 rows of 8 elements in each of 2: six of 16 rows, and 4.
-// Of all tensors at one point of the kept dims; of columns some go together.
+// For all tensors at one index of the kept dims; columns are partly processed together.
 TEST(CallPlan, FoldedBytes) {
   const auto folded = [](std::string_view dims, const Dims& extents) {
     BodyBuilder build("fold", dims);
@@ -408,7 +409,7 @@ TEST(CallPlan, BlocksLieAlongTheInnermostDim) {
   EXPECT_THAT(plan.error().message(), ::testing::HasSubstr("along dim 0, which is not the innermost of 3"));
 }
 
-// What waits for a later sweep in scratch memory takes as little as one block's.
+// What waits for a later sweep in scratch memory takes no more than one block's.
 TEST(CallPlan, ScratchOfBlocksIsThatOfOne) {
   BodyBuilder build("softmax", "rk");
   const ValueId x = build.input(3, kF16);
@@ -486,7 +487,7 @@ TEST(CallPlan, SplitsKeptDimsThatAllOutputsVaryOver) {
   EXPECT_THAT(parts("krr", 0, {3, 32, 256}, 4), ElementsAre(3, 1, 1));
 }
 
-// Every element belongs to one chunk.
+// Every element is in exactly one chunk.
 TEST(CallPlan, ChunksCoverTheSpaceOnce) {
   BodyBuilder build("cover", "kk");
   build.output(build.op("Neg", {build.input(3)}));

@@ -1,6 +1,6 @@
-// Random bodies through lowering and register allocation, on emulated lanes, against the operators one by one. Values
-// are whole numbers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets how many seeds,
-// TENON_FUZZ_FIRST the first.
+// Random bodies through lowering and register allocation, on emulated lanes, compared with the operators one by one.
+// Values are whole numbers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets the number of
+// seeds, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
@@ -14,7 +14,7 @@
 namespace tenon::snippet::test {
 namespace {
 
-// How many kernels had what only some options and bodies make.
+// The number of kernels with features that only some options and bodies give.
 struct Forms {
   int joined = 0, behind_blocks = 0, skewed = 0, skewed_twice = 0, together = 0, scratch = 0, cut = 0, cut_outputs = 0;
   void count(const LinearKernel& kernel) {
@@ -61,7 +61,7 @@ void try_seed(uint64_t seed, Forms& forms) {
   options.lower.reread_outputs = random.pick(2) == 0;
   random.make_known(body, extents);
   if (random.pick(3) == 0) random.cut_inputs(body, extents);
-  // Heads want outputs that begin alike.
+  // Heads require outputs with the same alignment.
   const auto begins_at_line = [&](const BodyPort&, const PortLayout& layout) {
     return !options.lower.heads || layout.begin_bytes % 64 == 0;
   };

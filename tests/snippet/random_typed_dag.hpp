@@ -1,4 +1,4 @@
-// Random graphs of operators that snippets are made of, the same for each seed.
+// Random graphs of operators of which snippets consist, reproducible by seed.
 #pragma once
 #include <memory>
 #include <random>

@@ -1,4 +1,4 @@
-// Elementwise operators that go before a Concat: graphs in text, what they become, and that they say the same.
+// Elementwise operators that move in front of a Concat: graphs in text form, the results, and that they are equivalent.
 #include <tenon/snippet/tokenize/sink_concats.hpp>
 
 #include <gtest/gtest.h>
@@ -77,13 +77,13 @@ TEST(SinkConcats, BehindAllThatReadsIt) {
       "(%p: f32[4,16], %q: f32[4,16], %z: f32[4,32]) -> (%y, %e) {\n%e = Exp %z\n%r = Concat %p, %q {axis = 1}\n"
       "%y = Sub %e, %r\n}");
   EXPECT_EQ(shared.operators, "Exp Slice Sub Slice Sub Concat ");
-  // A slice that comes too late is none.
+  // A slice that comes too late is not used.
   const Sunk late(
       "(%p: f32[4,16], %q: f32[4,16], %z: f32[4,32]) -> (%y, %s) {\n%r = Concat %p, %q {axis = 1}\n%y = Mul %r, %z\n"
       "%b = Constant {value = dense<i64[1]: 0>}\n%e = Constant {value = dense<i64[1]: 16>}\n"
       "%a = Constant {value = dense<i64[1]: 1>}\n%s = Slice %z, %b, %e, %a\n}");
   EXPECT_EQ(late.operators, "Slice Mul Slice Mul Concat Slice ");
-  // What nobody else reads is made in parts, its own operands too.
+  // A value without other readers is computed in parts, and so are its own operands.
   const Sunk deeper(
       "(%p: f32[4,16], %q: f32[4,16], %z: f32[4,32], %b: f32[32]) -> %y {\n%r = Concat %p, %q {axis = 1}\n"
       "%e = Exp %z\n%f = Mul %e, %b\n%y = Sub %f, %r\n}");

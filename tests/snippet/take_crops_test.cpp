@@ -1,4 +1,4 @@
-// Crops that move into the snippets that read them: graphs in text before and after, and the bodies that follow.
+// Crops that move into the snippets that read them: graphs in text form before and after, and the resulting bodies.
 #include <tenon/snippet/tokenize/take_crops.hpp>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ TEST(TakeCrops, BothHalvesOfRows) {
   EXPECT_EQ(right.bytes, 7 * 40 * 4);
 }
 
-// Channels 3 to 7 of 12, and of each image rows 1 to 4: dims on either side of a gap are not one.
+// Channels 3 to 7 of 12, and of each image rows 1 to 4: dims on either side of a gap are not merged.
 TEST(TakeCrops, SeveralDims) {
   const Taken taken(slice_of("N,12,6,31", "3, 1", "8, 5", "1, 2", 2));
   EXPECT_EQ(taken.crops, 1u);
@@ -117,7 +117,7 @@ TEST(TakeCrops, WhatIsLeftAsItIs) {
   EXPECT_EQ(Taken(steps).crops, 0u) << "elements do not lie side by side";
 }
 
-// A refusal by one of two users leaves both as they were.
+// If one of two users refuses, both are unchanged.
 TEST(TakeCrops, AllUsersOrNone) {
   auto graph = *parse_graph(
       "graph @g(%x: f32[N,80], %w: f32[80]) -> (%y, %z) {\n %h, %g = Split %x {axis = -1, "

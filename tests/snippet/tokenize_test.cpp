@@ -29,7 +29,7 @@ std::vector<Op*> subgraphs_of(Graph& graph) {
   return all;
 }
 
-// Watches a run: each snippet's body must give what its region gave.
+// Observes a run: each snippet's body must compute what its region computes.
 class BodyCheck : public Interpreter::Observer {
  public:
   explicit BodyCheck(double rtol) : rtol_(rtol) {}
@@ -74,13 +74,13 @@ std::vector<Datum> random_inputs(const Graph& graph, std::mt19937& random) {
   return inputs;
 }
 
-// Does the graph run on extents of 3? Where symbols meet numbers, that is for a run to tell.
+// Whether the graph runs with extents of 3. Where symbols meet numbers, only a run can tell.
 bool runs(const Graph& graph, std::mt19937 random) {
   auto interpreter = Interpreter::prepare(graph);
   return interpreter.ok() && (*interpreter)->run(random_inputs(graph, random)).ok();
 }
 
-// Outputs have the bits they had; bodies give what regions give.
+// Outputs keep their bits; bodies compute what regions compute.
 void expect_same_results(const Graph& before, Graph& after, std::mt19937& random, double rtol) {
   const auto verified = verify(after);
   ASSERT_TRUE(verified.ok()) << verified.error().to_string() << print(after);
@@ -99,7 +99,7 @@ void expect_same_results(const Graph& before, Graph& after, std::mt19937& random
   }
 }
 
-// How many snippets become of the graph, and checks them.
+// The number of snippets that the graph is tokenised into, after checking them.
 size_t tokenized(std::string_view text, const TokenizeOptions& options = {}) {
   auto graph = parse_graph("graph @g" + std::string(text));
   EXPECT_TRUE(graph.ok()) << graph.error().to_string() << text;
@@ -281,7 +281,7 @@ TEST(Tokenize, SavesTheBytesThatTheDesignStates) {
   EXPECT_EQ(diamond[0].bytes_fused, 4 * n);
 }
 
-// Of two merges that exclude each other the one with more bytes is taken.
+// Of two merges that exclude each other, the one that saves more bytes is made.
 TEST(Tokenize, LetsBytesDecide) {
   auto graph = parse_graph(
       "graph @g(%a: f32[4,512], %b: f32[4,8], %s: f32[4,1]) -> (%x, %y) {\n %t = Exp %s\n %y = Mul %b, %t\n %l = Add "
@@ -294,7 +294,7 @@ TEST(Tokenize, LetsBytesDecide) {
   EXPECT_THAT(operators, ::testing::UnorderedElementsAre(3u, 1u));
 }
 
-// A function of a row is computed once for each of its elements, not again for each row of what it is added to.
+// A function of a row is computed once for each of its elements, not again for each row that it is added to.
 TEST(Tokenize, RepeatsNoCostlyOperators) {
   EXPECT_EQ(tokenized("(%a: f32[64,8], %b: f32[8]) -> %y {\n %e = Exp %b\n %y = Add %a, %e }"), 2u);
   EXPECT_EQ(tokenized("(%a: f32[64,8], %b: f32[8]) -> %y {\n %e = Neg %b\n %y = Add %a, %e }"), 1u);
@@ -349,7 +349,7 @@ TEST(Tokenize, LeavesViewsAndShapeArithmeticAlone) {
   EXPECT_EQ(subgraphs_of(**graph).at(0)->result_count(), 1u);
 }
 
-// A value that is several outputs, behind views or not, is a result for each of them; others read the first.
+// A value that is several outputs, through views or directly, is a result for each of them; others read the first.
 TEST(Tokenize, StoresAgainWhatIsSeveralOutputs) {
   const std::string_view text =
       "graph @g(%a: f32[4,6], %w: f32[6,6]) -> (first: %r, flat: %f, again: %r, row: %s, product: %p, other: %n) {\n"
@@ -373,7 +373,7 @@ TEST(Tokenize, StoresAgainWhatIsSeveralOutputs) {
   EXPECT_EQ(body.output_name(1), "flat");
 }
 
-// Not where it does not pay, nor for a value that is an output once.
+// Not if it does not pay, nor for a value that is an output once.
 TEST(Tokenize, StoresAgainWhereItPays) {
   const std::string_view text =
       "graph @g(%a: f32[4,6], %b: f32[2], %c: f32[5]) -> (r: %r, r2: %r, s: %s, s2: %t, u: %u) {\n"
@@ -435,7 +435,7 @@ TEST(Tokenize, RandomGraphsKeepTheirBitsAndBodiesGiveThem) {
 
 // ---- Size ----
 
-// Chains that fork and meet again, across the whole graph.
+// Chains that fork and join, across the whole graph.
 std::unique_ptr<Graph> large_graph(size_t operators) {
   auto graph = std::make_unique<Graph>("large");
   std::mt19937 random(1);
@@ -457,7 +457,7 @@ std::unique_ptr<Graph> large_graph(size_t operators) {
   return graph;
 }
 
-// One value that all read, with operators between them that are never taken: most merges are refused.
+// One value that all read, with operators in between that are never taken: most merges are refused.
 std::unique_ptr<Graph> hub_graph(size_t operators) {
   auto graph = std::make_unique<Graph>("hub");
   const Type type(kF32, Shape(Dims{8, 64}));

@@ -1,4 +1,4 @@
-// From a graph to a kernel on emulated lanes: what tokenisation and the canonical form make, lowered and allocated.
+// From a graph to a kernel on emulated lanes: tokenisation, canonical form, lowering and allocation.
 #include <gtest/gtest.h>
 
 #include <snippet/bodies.hpp>
@@ -11,7 +11,7 @@
 namespace tenon::snippet {
 namespace {
 
-// Known extents, and any for the others.
+// Known extents, and arbitrary values for the others.
 Dims extents_of(const Body& body, std::mt19937& random) {
   const std::vector<int64_t> widths = test::widths_of(4);
   Dims extents;

@@ -1,5 +1,5 @@
-// Counts every allocation of the process, and the bytes asked for. Replaces the global operators, so one file of a test
-// program may include it.
+// Counts every allocation of the process, and the requested bytes. Replaces the global operators, so only one file of a
+// test program may include it.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,7 @@ inline void count_allocation(size_t bytes) {
 }
 }  // namespace tenon::test
 
-// Not inlined: g++ would see malloc beside delete, and warn.
+// Not inlined: otherwise g++ would see malloc paired with delete, and warn.
 #define TENON_HOOK [[gnu::noinline]]
 TENON_HOOK void* operator new(size_t bytes) {
   tenon::test::count_allocation(bytes);
@@ -27,12 +27,12 @@ TENON_HOOK void* operator new(size_t bytes, std::align_val_t align) {
   if (void* p = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return p;
   throw std::bad_alloc();
 }
-// std::stable_sort takes its memory this way.
+// std::stable_sort allocates its memory in this way.
 TENON_HOOK void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
   tenon::test::count_allocation(bytes);
   return std::malloc(bytes > 0 ? bytes : 1);
 }
-// Those of arrays come here by themselves, but for AddressSanitizer's, which would not be counted.
+// Array forms end up here anyway, except for AddressSanitizer's, which would not be counted.
 TENON_HOOK void* operator new[](size_t bytes) { return operator new(bytes); }
 TENON_HOOK void* operator new[](size_t bytes, std::align_val_t align) { return operator new(bytes, align); }
 TENON_HOOK void* operator new[](size_t bytes, const std::nothrow_t& t) noexcept { return operator new(bytes, t); }

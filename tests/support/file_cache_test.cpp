@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 const FileCache::Options kOptions{.folder = "things", .suffix = ".thing"};
 const std::vector<std::byte> kBytes(100, std::byte{7});
 
-// A folder of its own, gone with the test.
+// A folder of its own, removed after the test.
 class FileCacheTest : public ::testing::Test {
  protected:
   FileCacheTest() {

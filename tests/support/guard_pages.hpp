@@ -1,4 +1,4 @@
-// Bytes in guarded memory (support_lib/guarded.hpp), to be kept in containers.
+// Bytes in guarded memory (support_lib/guarded.hpp), for use in containers.
 #pragma once
 #include <cstddef>
 #include <cstring>
@@ -11,7 +11,8 @@ namespace tenon::test {
 class GuardedBuffer {
  public:
   GuardedBuffer() : GuardedBuffer(0) {}
-  // `bytes` bytes, each `fill`. GuardAt::end: aligned as their number is, up to a page.
+  // `bytes` bytes, all equal to `fill`. GuardAt::end: aligned to the largest power of two in their number, up to a
+  // page.
   explicit GuardedBuffer(size_t bytes, int fill = 0xa5, testing::GuardAt at = testing::GuardAt::end)
       : memory_(std::make_unique<testing::Guarded<std::byte>>(bytes, at)) {
     if (bytes > 0) std::memset(data(), fill, bytes);

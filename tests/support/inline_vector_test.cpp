@@ -18,7 +18,7 @@ Numbers counted(int count) {
   return made;
 }
 
-// Around the number of elements that lie inside.
+// Around the number of elements that are stored inside.
 TEST(InlineVector, HoldsWhatWasPutIn) {
   for (int count = 0; count < 20; ++count) {
     const Numbers made = counted(count);

@@ -31,7 +31,7 @@ TEST(AllocateAligned, GivesWholeUsableBlocks) {
   }
 }
 
-// Lines at the same place of two tensors, of which a kernel reads both, in L1 of AMD processors.
+// Lines at the same position of two tensors, both read by a kernel, in L1 of AMD processors.
 TEST(AllocateAligned, BlocksOfAPowerOfTwoDoNotPushEachOtherOutOfTheFirstLevel) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "blocks have no bytes behind them, so that what is written there is seen";
@@ -59,7 +59,7 @@ TEST(AllocateAligned, BlocksOfAPowerOfTwoDoNotPushEachOtherOutOfTheFirstLevel) {
   }
 }
 
-// Whether the mapping that holds `address` asks for large pages: "hg" among the flags that the kernel states of it.
+// Whether the mapping with `address` requests large pages: "hg" among its flags from the kernel.
 bool asks_for_large_pages(const void* address) {
   std::ifstream mappings("/proc/self/smaps");
   bool holds = false;
@@ -103,7 +103,7 @@ TEST(AllocateAlignedDeathTest, TakesPowersOfTwoOnly) {
   EXPECT_DEATH((void)allocate_aligned(8, 48), "alignment 48 is not a power of two");
 }
 
-// The variable is read once, maybe while the library is loaded, so each case is a process started with it.
+// The variable is read once, possibly while the library is loaded, so each case starts a process with it.
 struct LimitRun {
   std::string limit, messages;
 };
@@ -124,7 +124,7 @@ LimitRun limit_in_a_process(const std::optional<std::string>& variable) {
   return out;
 }
 
-// Not a case of its own: what limit_in_a_process runs.
+// Not a test case itself: limit_in_a_process runs it.
 TEST(TensorBytesLimit, DISABLED_PrintsTheLimit) {
   std::printf("limit %zu\n", tensor_bytes_limit());
   setenv("TENON_TENSOR_LIMIT", "1", 1);

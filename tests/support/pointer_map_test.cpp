@@ -38,7 +38,7 @@ TEST(PointerMap, ReservedReferencesStay) {
   EXPECT_EQ(*first, 7);
 }
 
-// Against std::unordered_map, with addresses near one another and far apart.
+// Compared with std::unordered_map, for addresses close together and far apart.
 TEST(PointerMap, FindsWhatWasPut) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);

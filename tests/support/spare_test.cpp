@@ -20,7 +20,7 @@ TEST(Spare, HoldsOne) {
   EXPECT_EQ(spare.take(), &b);
 }
 
-// Whoever has taken it has it alone, and sees what was written before.
+// The thread that has taken it has it exclusively, and sees earlier writes.
 TEST(Spare, ServesOneThreadAtATime) {
   constexpr int kThreads = 4, kTurns = 20000;
   Spare<int> spare;

@@ -1,4 +1,4 @@
-// A graph cut among backends, and put together.
+// A graph partitioned among backends, and assembled to a model.
 #pragma once
 #include <memory>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace tenon::testing {
 
-// The partition assembled as compile() does it.
+// The partition, assembled as in compile().
 inline Result<std::unique_ptr<CompiledModel>> assembled(const Graph& graph, std::vector<TargetBackend*> backends) {
   const std::vector<const TargetBackend*> views(backends.begin(), backends.end());
   TENON_TRY(cut, partition(graph, views));

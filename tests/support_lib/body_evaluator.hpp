@@ -1,4 +1,4 @@
-// Runs a Body on tensors with the evaluators of the generic operators: what a snippet means, without any kernel.
+// Runs a Body on tensors with the evaluators of the generic operators: the meaning of a snippet, without any kernel.
 #pragma once
 #include <bit>
 #include <cmath>
@@ -13,10 +13,10 @@
 
 namespace tenon::testing {
 
-// Values are tensors of the space's rank, with extent 1 along dims over which they do not vary.
+// Values are tensors of the space's rank, with extent 1 along dims in which they do not vary.
 class BodyEvaluator {
  public:
-  // Inputs in the order of the body's; the dims of the outputs, as a run knows them.
+  // Inputs in the order of the body's; the dims of the outputs, which a run knows.
   BodyEvaluator(const snippet::Body& body, const std::vector<Tensor>& inputs, const std::vector<Dims>& outputs)
       : body_(body), outputs_(outputs), values_(body.values.size()) {
     std::vector<Dims> ports;
@@ -75,7 +75,7 @@ class BodyEvaluator {
     return tensor;
   }
 
-  // Of f32 or f64, in f64.
+  // For f32 or f64, computed in f64.
   template <class F>
   static Result<Tensor> function(const Tensor& x, F f) {
     TENON_TRY(y, Tensor::zeros(x.element(), x.dims()));
@@ -114,7 +114,7 @@ class BodyEvaluator {
     return tensor;
   }
 
-  // There and back: rounds, or cuts.
+  // Converts to a narrower type and back: rounds, or truncates.
   static Result<Tensor> by_way_of(const Tensor& x, const Attribute* to) {
     TENON_TRY(narrow, convert(x, *ElementType::parse(*to->get_if<std::string>())));
     return convert(narrow, x.element());

@@ -1,4 +1,4 @@
-// An operator run by its decomposition, whether it has an evaluator or not.
+// Runs an operator by its decomposition, whether or not it has an evaluator.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 namespace tenon::testing {
 
-// A graph of one operator and no type but those of `operands`; absent ones are absent there, too.
+// A graph of one operator, with types for `operands` only; absent operands are absent in the graph as well.
 inline Result<std::unique_ptr<Graph>> graph_of(Name op, const std::vector<Datum>& operands,
                                                const Attributes& attributes) {
   auto graph = std::make_unique<Graph>("one");
@@ -23,7 +23,7 @@ inline Result<std::unique_ptr<Graph>> graph_of(Name op, const std::vector<Datum>
   return graph;
 }
 
-// What the decomposition of `op` gives.
+// The result of the decomposition of `op`.
 inline Result<Tensor> by_definition(Name op, const std::vector<Datum>& operands, const Attributes& attributes = {}) {
   TENON_TRY(graph, graph_of(op, operands, attributes));
   Op& whole = *graph->body().output(0)->producer();

@@ -1,4 +1,4 @@
-// The examples of docs/*.md, for tests that do with them what readers do.
+// The examples in docs/*.md, for tests that use them as readers do.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 namespace tenon::test {
 
-// The first block of `page`, a file of docs, that is marked as `language`: what stands between ```yaml and ```.
+// The first code block of `page`, a file in docs, with the language `language`: the text between ```yaml and ```.
 inline std::string doc_example(const std::string& page, std::string_view language) {
   std::ifstream file(TENON_SOURCE_DIR "/docs/" + page, std::ios::binary);
   EXPECT_TRUE(file) << page;

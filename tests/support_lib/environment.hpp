@@ -1,11 +1,11 @@
-// What tests are told from outside: how many seeds, and from which on.
+// Settings of tests from the environment: the number of seeds, and the first one.
 #pragma once
 #include <cstdint>
 #include <cstdlib>
 
 namespace tenon::testing {
 
-// The variable as a decimal number; `fallback` where it is not set.
+// The variable as a decimal number; `fallback` if it is not set.
 inline int64_t number_from_environment(const char* name, int64_t fallback) {
   const char* text = std::getenv(name);
   return text ? std::strtoll(text, nullptr, 10) : fallback;

@@ -1,4 +1,4 @@
-// Evaluators in tests: one operator on tensors, and tensors of every kind of element to move about.
+// Evaluators in tests: one operator on tensors, and tensors of every kind of element for operators that move elements.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 namespace tenon::testing {
 
-// All results of the operator; none, and a failed test, when it is refused.
+// All results of the operator; empty, with a failed test, if it is refused.
 inline std::vector<Datum> evaluated_all(Name op, std::vector<Datum> operands, const Attributes& attributes = {},
                                         size_t results = 1) {
   auto made = evaluate(op, std::move(operands), attributes, results);
@@ -32,7 +32,7 @@ inline Tensor ints(const std::vector<int64_t>& values) {
   return Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
 }
 
-// One of each way in which elements are stored.
+// One type for each way in which elements are stored.
 inline const std::vector<ElementType> kSampleTypes = {
     kF32, kF64, kBF16, kI8, kU64, kBool, kI4, kU2, kF4E2M1, kString, kC64, kC128, ElementType(ElementKind::uint, 12)};
 
@@ -46,7 +46,7 @@ inline std::string element_text(const Tensor& tensor, int64_t index) {
          std::to_string(load_bits(tensor.data(), 64, index * 2 + 1));
 }
 
-// Elements that tell their places apart as far as the type has values for it: bits counting up, or "s0", "s1" ...
+// Elements that identify their positions as far as the type has values for it: bits counting up, or "s0", "s1" ...
 inline Tensor iota(ElementType element, Dims dims) {
   Tensor out = *Tensor::zeros(element, std::move(dims));
   for (int64_t i = 0; i < out.size(); ++i) {
@@ -64,7 +64,7 @@ inline Tensor iota(ElementType element, Dims dims) {
   return out;
 }
 
-// Every element of `y` against the text that `expected` gives for its index.
+// Compares every element of `y` with the text that `expected` gives for its index.
 inline void expect_elements(const Tensor& y, const Dims& dims,
                             const std::function<std::string(const Dims&)>& expected) {
   ASSERT_EQ(y.dims(), dims);

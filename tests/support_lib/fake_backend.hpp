@@ -1,5 +1,5 @@
-// A target for tests: takes only the operators that it is told to, and may keep its memory away from the host, so that
-// values have to be copied at the borders.
+// A target for tests: accepts only given operators, and may have memory that the host cannot access, so that values
+// have to be copied at the borders.
 #pragma once
 #include <cstring>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace tenon::testing {
 
-// Memory that only copies reach. Counts them.
+// Memory that is accessible only by copies, which it counts.
 class FarDevice final : public Device, public std::enable_shared_from_this<FarDevice> {
  public:
   explicit FarDevice(std::string name) : name_(std::move(name)) {}
@@ -71,7 +71,7 @@ class FarDevice final : public Device, public std::enable_shared_from_this<FarDe
   std::string name_;
 };
 
-// Runs its part with the interpreter, on data fetched from the far memory; results go back there.
+// Runs its part with the interpreter, on data copied from the far memory; results are copied back.
 class FakeExecutable final : public Executable {
  public:
   FakeExecutable(std::shared_ptr<Device> device, std::unique_ptr<Graph> graph, std::unique_ptr<Interpreter> interpreter)

@@ -1,5 +1,5 @@
-// Memory whose end is the end of the world: an access beyond it, by compiled code that no sanitizer sees through,
-// faults.
+// Memory surrounded by inaccessible pages: an access beyond its end faults, even in generated code, which sanitizers do
+// not check.
 #pragma once
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,14 +13,14 @@
 
 namespace tenon::testing {
 
-// Where the elements lie between the two pages that nobody may touch.
+// The position of the elements between the two inaccessible pages.
 enum class GuardAt {
-  end,  // they end where one begins: an access behind the last faults always, one before the first where it is far off
-  begin,  // they begin where one ends: the other way round
-  lines,  // as near to the one behind as the first is at a multiple of 64 bytes
+  end,    // adjacent to the page after them: an access after the last always faults, one before the first only far off
+  begin,  // adjacent to the page before them: the reverse
+  lines,  // as close to the page after them as possible with the first at a multiple of 64 bytes
 };
 
-// `count` elements, zero at first.
+// `count` elements, initially zero.
 template <class T>
 requires std::is_trivially_copyable_v<T>
 class Guarded {

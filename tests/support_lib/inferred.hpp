@@ -1,4 +1,4 @@
-// Shape rules in tests: the types that a graph's outputs get, as text.
+// Shape rules in tests: the inferred types of a graph's outputs, as text.
 #pragma once
 #include <string>
 #include <string_view>

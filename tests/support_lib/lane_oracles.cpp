@@ -35,7 +35,7 @@ T from_bits(uint64_t bits) {
   return std::bit_cast<T>(static_cast<Bits<sizeof(T)>>(bits));
 }
 
-// f on the C++ type of the lanes; its result's bits, or 0 and 1 for truth.
+// Applies f to the C++ type of the lanes; returns the bits of the result, or 0 and 1 for truth values.
 template <auto kF, size_t kOperands>
 uint64_t on_lanes(ElementType type, const uint64_t* operands) {
   uint64_t result = 0;
@@ -128,7 +128,7 @@ constexpr auto kFma = [](auto a, auto b, auto c) {
   else
     return std::fma(a, b, c);
 };
-// Of floats only, given as a function of double that is exact for f32 as well.
+// For floats only, given as a function of double that is exact for f32 as well.
 template <double (*kF)(double)>
 constexpr auto kRounded = [](auto x) { return static_cast<decltype(x)>(kF(static_cast<double>(x))); };
 double square_root(double x) { return std::sqrt(x); }
@@ -136,7 +136,7 @@ double down(double x) { return std::floor(x); }
 double up(double x) { return std::ceil(x); }
 double cut(double x) { return std::trunc(x); }
 double nearest(double x) { return std::rint(x); }
-// Of integers only.
+// For integers only.
 template <auto kF>
 constexpr auto kBitwise = []([[maybe_unused]] auto... x) {
   using T = std::common_type_t<decltype(x)...>;

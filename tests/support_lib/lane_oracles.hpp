@@ -1,4 +1,4 @@
-// What elementwise operators of the snippet dialect compute, written down a second time, plainly.
+// The elementwise operators of the snippet dialect, implemented a second time in plain form.
 #pragma once
 #include <span>
 #include <string_view>
@@ -17,8 +17,8 @@ struct MathCase {
 };
 std::span<const MathCase> math_cases();
 
-// Operators whose results are exact or rounded once. `form`: operands and result, T for the type that the row is asked
-// for, b for bool: "TT>b". The oracle gets and gives the bits of lanes.
+// Operators whose results are exact or rounded once. `form`: operands and result, T for the tested type, b for bool:
+// "TT>b". The oracle takes and returns the bits of lanes.
 struct ExactCase {
   std::string_view op, form;
   uint64_t (*exact)(ElementType type, const uint64_t* operands) = nullptr;

@@ -123,7 +123,7 @@ double ulp_error(float got, double exact) {
   return std::abs(got - exact) / std::ldexp(1.0, exponent - 23);
 }
 
-// The lanes as a tensor, converted one type after another.
+// The lanes as a tensor, converted to one type after another.
 std::vector<uint64_t> converted(const Column& column, std::span<const ElementType> route) {
   auto tensor = *Tensor::allocate(column.element, {static_cast<int64_t>(column.bits.size())});
   const auto bytes = static_cast<size_t>(column.element.bits() / 8);

@@ -1,4 +1,4 @@
-// Step 6 of layout assignment: a graph in layouts means what it meant without, whatever lies in padding.
+// Checks a graph with layouts: it must compute the same as without them, whatever the content of padding.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ inline Result<std::vector<Datum>> run_poisoned(const Graph& graph, std::span<con
   return interpreter->run(inputs, default_pool());
 }
 
-// The largest difference between outputs over the largest element, or infinity where one of them is no number.
+// The largest difference between outputs divided by the largest element, or infinity if one of them is NaN.
 inline double difference(const Tensor& wanted, const Tensor& got) {
   if (wanted.element() != got.element() || wanted.dims() != got.dims()) return INFINITY;
   double most = 0, scale = 1e-30;
@@ -35,8 +35,8 @@ inline double difference(const Tensor& wanted, const Tensor& got) {
   return most / std::max(scale, 1.0);
 }
 
-// Verifies `laid`, and runs it with all bits 1 and with NaN in padding that may hold anything: an error where that
-// shows. Sums over padded channels group their terms otherwise, so 1e-5 is rounding; 0 asks for equal bits.
+// Verifies `laid`, and runs it with all bits 1 and with NaN in dirty padding: an error if that has an effect. Sums over
+// padded channels group their terms differently, so 1e-5 allows for rounding; 0 requires equal bits.
 inline Result<void> check_laid_out(const Graph& laid, const AssignLayoutsOptions& options,
                                    std::span<const Datum> inputs, std::span<const Datum> wanted,
                                    double tolerance = 1e-5) {

@@ -1,5 +1,5 @@
-// The f32 functions that emitters approximate, in f64: one list for those who compute single values (lane_oracles.cpp)
-// and those who compute blocks with other options of the compiler (bench/accuracy_walk_blocks.cpp).
+// The f32 functions that emitters approximate, in f64: one list for code that computes single values (lane_oracles.cpp)
+// and code that computes blocks with other compiler options (bench/accuracy_walk_blocks.cpp).
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 
 namespace tenon::testing {
 
-// The outputs, which are tensors. Aborts with the error when the graph does not run.
+// The outputs, which must be tensors. Aborts with the error if the graph does not run.
 inline std::vector<Tensor> on_reference(const Graph& graph, const std::vector<Datum>& inputs) {
   auto interpreter = Interpreter::prepare(graph);
   TENON_CHECK(interpreter.ok(), interpreter.ok() ? "" : interpreter.error().to_string());

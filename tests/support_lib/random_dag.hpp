@@ -1,4 +1,4 @@
-// Seeded random graphs of elementwise, broadcasting and reducing operators, mixed types: what snippets are made of.
+// Seeded random graphs of elementwise, broadcasting and reducing operators with mixed types, as snippets have them.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -15,14 +15,14 @@ namespace tenon::testing {
 
 struct RandomDagOptions {
   uint32_t seed = 0;
-  // true: operators whose results are one and the same number on every machine, jumps (comparisons, rounding, casts to
-  // integers) included, all types. false: f32 only, smooth functions and sums, whose last places may differ.
+  // true: only operators with identical results on every machine, including discontinuous ones (comparisons, rounding,
+  // casts to integers), all types. false: f32 only, smooth functions and sums, whose last bits may differ.
   bool exact = true;
   int max_ops = 60, max_inputs = 40;
   int lanes = 8;       // extents are drawn around it
   bool crops = false;  // some inputs are read in part
-  bool joins = false;  // some results become parts of larger ones, along with others or with inputs
-  bool again = false;  // some outputs are so once more, or a view of them is
+  bool joins = false;  // some results become parts of larger ones, together with others or with inputs
+  bool again = false;  // some values are outputs twice, directly or through a view
 };
 
 class RandomDag {
@@ -51,7 +51,7 @@ class RandomDag {
     return std::move(graph_);
   }
 
-  // For a graph that build() has made.
+  // Inputs for a graph made by build().
   std::vector<Datum> inputs(const Graph& graph) {
     std::vector<Datum> data;
     for (size_t i = 0; i < graph.body().input_count(); ++i) {
@@ -97,7 +97,7 @@ class RandomDag {
     add("Slice", {input, builder.constant_ints(starts), builder.constant_ints(ends), builder.constant_ints(axes)});
   }
 
-  // A Concat of a result that nothing reads yet, and of others such or inputs, which may be longer along the axis.
+  // A Concat of an unused result with other unused results or inputs, which may be longer along the axis.
   void add_join() {
     const auto is_open = [](const Value* value) { return !value->used() && value->producer(); };
     std::vector<Value*> open;
@@ -123,7 +123,7 @@ class RandomDag {
     add("Concat", parts, {{"axis", static_cast<int64_t>(axis)}});
   }
 
-  // Of any result, so that others may read it as well.
+  // For any result, so that others may read it as well.
   void add_again(int number) {
     std::vector<Value*> made;
     std::ranges::copy_if(values_, std::back_inserter(made), [](const Value* value) { return value->producer(); });
@@ -140,7 +140,7 @@ class RandomDag {
     graph_->body().add_output(value, str("out", number));
   }
 
-  // Broadcasts to the space.
+  // A shape that broadcasts to the space.
   Shape draw_shape() {
     Dims dims = space_;
     const int64_t kind = pick(random_, 0, 9);
@@ -245,7 +245,7 @@ class RandomDag {
     if (std::string_view(choice.op) == "Mod" && pick(random_, 0, 1)) attributes.set("fmod", int64_t{1});
     add(choice.op, std::move(operands), std::move(attributes));
   }
-  // x (c + f(x / a + b x^3)) of Erf or Tanh, as GELU is spelled. All parts are values that others may read.
+  // x (c + f(x / a + b x^3)) with Erf or Tanh, as GELU is decomposed. All parts are values that others may read.
   void add_gate() {
     Value* const x = draw_value([](ElementType element) { return element.is_float(); });
     if (!x) return;
@@ -332,8 +332,8 @@ class RandomDag {
     Builder builder(graph_->body());
     folded = *builder.op("Add", {folded, builder.constant_scalar(element, 0)});
   }
-  // As a norm has it that is spelled out, whose scale of columns meets what a row folds into before it meets the row:
-  // x * (scale + sum of x), scale an input that varies over the folded dims alone.
+  // As in a decomposed norm whose column scale is combined with the row's reduction before it meets the row:
+  // x * (scale + sum of x), where scale is an input that varies only over the reduced dims.
   void add_scaled_by_fold() {
     Value* value = draw_value([](ElementType) { return true; });
     int64_t keepdims = 1;

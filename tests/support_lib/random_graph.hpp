@@ -1,4 +1,4 @@
-// Seeded random graphs that pass the verifier: for round trips, and for passes and back ends to be compared on.
+// Seeded random graphs that pass the verifier: for round trips, and for comparing passes and back ends.
 #pragma once
 #include <functional>
 #include <memory>
@@ -28,13 +28,13 @@ struct RandomGraphOptions {
   // An operator like If: operand 0 a bool scalar, two regions without inputs, one result per output of theirs.
   std::string branch;
   int max_depth = 2;
-  // Of values and labels: missing, repeated, digits, quotes, blanks.
+  // For values and labels: missing, repeated, digits, quotes, blanks.
   bool odd_names = true;
 };
 
-// Inputs and constants are f32, i64 and bool of small shapes that broadcast with each other, or with a symbolic dim
-// "N". Constants are small numbers. Everything that nothing reads is an output of the body. The same options give the
-// same graph on every machine.
+// Inputs and constants are f32, i64 and bool with small shapes that broadcast with each other, or with a symbolic dim
+// "N". Constants are small numbers. All unused values are outputs of the body. The same options give the same graph on
+// every machine.
 class RandomGraphBuilder {
  public:
   explicit RandomGraphBuilder(RandomGraphOptions options)
@@ -91,7 +91,7 @@ class RandomGraphBuilder {
     return made;
   }
 
-  // Adds `count` operators; the values they make go to `visible`.
+  // Adds `count` operators; their results are added to `visible`.
   void fill(Region& region, std::vector<Value*>& visible, size_t count, int depth) {
     for (size_t i = 0; i < count; ++i) {
       const size_t kind = draw(10);

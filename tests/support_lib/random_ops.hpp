@@ -1,4 +1,4 @@
-// Generic operators for random graphs, and inputs for them: for comparing two ways to run the same graph.
+// Generic operators for random graphs, and inputs for them: for comparing two ways of running the same graph.
 #pragma once
 #include <random>
 #include <string>
@@ -23,8 +23,8 @@ inline Attributes axis(std::mt19937_64& random) { return {{"axis", static_cast<i
 
 }  // namespace detail
 
-// Each the more often the more often it stands here. None that makes shapes from data: what is in a branch that no run
-// takes would contradict itself as soon as a pass finds out more.
+// Operators that occur more often in the list are drawn more often. None makes shapes from data: an untaken branch
+// could otherwise become contradictory when a pass infers more.
 inline std::vector<RandomOp> usual_operators() {
   std::vector<RandomOp> ops = {"Add",   "Add",   "Sub",     "Mul",       "Div", "Neg",    "Abs",  "Relu",  "Relu",
                                "Min",   "Max",   "Sum",     "Mean",      "Pow", "Floor",  "Ceil", "Round", "Sign",

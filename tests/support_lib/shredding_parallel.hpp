@@ -1,4 +1,4 @@
-// A parallel loop at its worst: ranges as small as allowed or smaller, in reverse order.
+// A worst-case parallel loop: ranges as small as allowed or smaller, in reverse order.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -7,10 +7,10 @@
 
 namespace tenon::testing {
 
-// Ignores the grain, so that small tensors are cut too: what a range computes must not depend on where it begins.
+// Ignores the grain, so that small tensors are divided, too: results must not depend on where a range begins.
 class ShreddingParallel final : public ParallelFor {
  public:
-  // `threads`: what it says that it has.
+  // `threads`: the number of threads that it reports.
   explicit ShreddingParallel(int64_t piece, int threads = 1) : piece_(piece), threads_(threads) {}
   void run(int64_t count, int64_t, const std::function<void(int64_t, int64_t)>& body) override {
     ++loops;

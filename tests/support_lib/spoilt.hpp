@@ -1,4 +1,4 @@
-// Spoiled texts and files, for readers: whatever the bytes, the answer is a value or an error.
+// Corrupted texts and files, for testing readers: for any bytes, the answer is a value or an error.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -20,12 +20,12 @@ inline std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// What such readers get: good ones, and what stands in ones of that kind, which a change may put anywhere.
+// The material for such texts: valid ones, and tokens of the format, which a change may insert anywhere.
 struct Spoilt {
   std::vector<std::string> good;
   std::vector<std::string> pieces = {"\xff\xff\xff\xff\xff\xff\xff\x7f", std::string("\0\0\0\0\0\0\0\0", 8)};
 
-  // One of the good ones with one to four changes.
+  // A valid text with one to four changes.
   std::string text_of(uint32_t seed) const {
     std::mt19937 random(seed);
     const auto below = [&](size_t bound) { return bound == 0 ? 0 : random() % bound; };
@@ -53,8 +53,8 @@ struct Spoilt {
   }
 };
 
-// read(text) for as many as TENON_FUZZ_SEEDS says, from TENON_FUZZ_FIRST on; it says whether it has taken the text.
-// Some must be taken and some refused, or the test is of no use.
+// Calls read(text), which returns whether it accepted the text, TENON_FUZZ_SEEDS times from seed TENON_FUZZ_FIRST on.
+// Some texts must be accepted and some refused, otherwise the test is useless.
 template <class Read>
 void read_spoilt(const Spoilt& spoilt, uint32_t usual_seeds, Read read) {
   const uint32_t first = first_seed(), count = seeds(usual_seeds);

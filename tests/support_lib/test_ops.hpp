@@ -1,4 +1,4 @@
-// A few operators of domain "test", for tests of rooms that know no generic operators.
+// A few operators of domain "test", for tests of rooms below the generic operators.
 #pragma once
 #include <tenon/ir/builder.hpp>
 #include <tenon/ir/op_def.hpp>
@@ -6,7 +6,7 @@
 namespace tenon::testing {
 namespace detail {
 
-// Halves of operand 0 along `axis`.
+// The halves of operand 0 along `axis`.
 inline Result<std::vector<Type>> infer_split(const InferContext& context) {
   TENON_TRY(type, context.tensor(0));
   if (!type.shape.ranked()) return std::vector<Type>(context.op().result_count(), Type(type.element, Shape()));
@@ -16,7 +16,7 @@ inline Result<std::vector<Type>> infer_split(const InferContext& context) {
   return std::vector<Type>(context.op().result_count(), Type(type));
 }
 
-// What both branches give.
+// The common types of both branches.
 inline Result<std::vector<Type>> infer_if(const InferContext& context) {
   const auto taken = context.region_outputs(0), otherwise = context.region_outputs(1);
   if (taken.size() != otherwise.size()) {
@@ -44,7 +44,7 @@ inline Result<void> verify_not_nine(const Op& op) {
 
 }  // namespace detail
 
-// May be called often. "Constant" is defined only when the generic operators have not done so.
+// May be called repeatedly. "Constant" is defined only if the generic operators have not done so.
 inline void register_test_ops() {
   if (find_op("test.Neg")) return;
   OpDefs defs = {

@@ -185,7 +185,7 @@ TEST_F(FindTarget, EnvironmentComesBeforeTheInstallation) {
   EXPECT_EQ(found->clock_hz, 7u);
 }
 
-// The build tree has the shape of an install, so the files are found from the test program and from the library.
+// The build tree has the layout of an installation, so the files are found from the test program and from the library.
 TEST(SearchPaths, BuildTreeServesTheShippedTargets) {
   ::unsetenv("TENON_TARGET_PATH");
   const auto folders = target_search_paths();

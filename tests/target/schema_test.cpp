@@ -26,7 +26,7 @@ TEST(TargetSchema, CommittedTablesAreTheGeneratedOnes) {
       << kRemedy;
 }
 
-// The schema is JSON, which is YAML too: read it back and walk a target through it.
+// The schema is JSON, and therefore YAML: it is parsed and a target is compared with it.
 Setting schema() {
   auto root = parse_yaml(target_schema_json(), "schema.json");
   EXPECT_TRUE(root.ok()) << root.error().to_string();
@@ -48,8 +48,7 @@ constexpr Section kSections[] = {
     {"target", "", ""},
 };
 
-// Each key of the schema is one that the loader knows: with a value of null it complains of the value and not of the
-// key.
+// The loader knows each key of the schema: with a value of null it reports the value, not the key.
 TEST(TargetSchema, LoaderKnowsEveryKeyOfTheSchema) {
   const auto root = schema();
   const auto& definitions = *root.find("$defs");
@@ -70,7 +69,7 @@ TEST(TargetSchema, LoaderKnowsEveryKeyOfTheSchema) {
   }
 }
 
-// And the other way: what the loader lists as its keys is what the schema lists.
+// Conversely, the keys that the loader lists are those of the schema.
 TEST(TargetSchema, SchemaHasEveryKeyOfTheLoader) {
   const auto root = schema();
   for (const auto& section : kSections) {
@@ -91,7 +90,7 @@ void collect_keys(const Setting& setting, std::set<std::string>& keys) {
   for (const auto& item : setting.items()) collect_keys(item, keys);
 }
 
-// The template is where a new target starts, so it shows every key of every section.
+// The template is the starting point for new targets, so it shows every key of every section.
 TEST(TargetSchema, TemplateShowsEveryKey) {
   const auto text = parse_yaml(test::read_bytes(test::kSource + "/targets/template.yaml"), "template.yaml");
   ASSERT_TRUE(text.ok());

@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-// The options of a target, as a plugin meets them.
+// The options of a target, as a plugin gets them.
 Setting options(const std::string& lines) {
   const auto root = parse_yaml(lines, "f.yaml");
   EXPECT_TRUE(root.ok()) << root.error().to_string();

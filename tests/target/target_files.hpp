@@ -1,4 +1,4 @@
-// What the tests of this room share: the target files of the source tree, and a scratch folder.
+// Shared by the tests of this room: the target files of the source tree, and a scratch folder.
 #pragma once
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 namespace tenon::test {
 
 inline const std::string kSource = TENON_SOURCE_DIR;
-// The least that a target file holds, without a line for anything else.
+// The minimal content of a target file.
 inline const std::string kHead = "tenon_target: 1\nname: board\nplugin: vta\n";
 
 inline std::string read_bytes(const std::filesystem::path& path) {
@@ -38,7 +38,7 @@ inline std::vector<std::filesystem::path> yaml_files(const std::string& folder) 
   return paths;
 }
 
-// A fresh folder, gone at the end of the test.
+// A fresh folder, removed after the test.
 class Scratch : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -1,4 +1,4 @@
-// What parse_yaml and read_small_file refuse, and that they stay quick and alive whatever they are given.
+// What parse_yaml and read_small_file refuse, and that they are fast and never crash on any input.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Maps (or lists) inside one another, `depth` in all, the outermost being the file's own map.
+// Nested maps (or lists), `depth` in all; the outermost is the file's own map.
 std::string nested(int depth, const char* open, const char* close) {
   std::string text = "options: ";
   for (int i = 1; i < depth; ++i) text += open;
@@ -90,7 +90,7 @@ TEST(ParseYaml, AliasBombIsRefusedAtOnce) {
   EXPECT_LT(seconds_since(start), 1);
 }
 
-// Every control byte, alone and escaped; every byte that starts no UTF-8.
+// Every control byte, alone and escaped; every byte that does not start a UTF-8 sequence.
 TEST(ParseYaml, ControlAndForeignBytes) {
   for (int byte = 0; byte < 256; ++byte) {
     const auto c = static_cast<char>(byte);
@@ -141,7 +141,7 @@ TEST_F(ReadSmallFile, OnlyRegularFilesUpToTheCap) {
   EXPECT_EQ(*read_small_file(path("link")), "text");
 }
 
-// Mutations of the good files: some stay valid, none may crash, hang or throw. What stays valid must round trip.
+// Mutations of the valid files: some remain valid, none may crash, hang or throw. Valid ones must round trip.
 TEST(ParseYaml, FiveThousandMutations) {
   constexpr unsigned kSeed = 7071;
   constexpr std::string_view kPieces[] = {"{",  "}",    "[",  "]",    ": ",

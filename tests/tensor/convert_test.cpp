@@ -246,7 +246,7 @@ TEST(Convert, SameTypeShares) {
   EXPECT_FALSE(convert(Tensor(), kF32).ok());
 }
 
-// Every pair of types against the one slow way: the element by value, set by value. Lengths cross the internal runs.
+// Every pair of types compared with the elementwise way: read and set by value. Lengths cross the internal blocks.
 TEST(Convert, EveryPairAgreesWithElementwise) {
   std::vector<ElementType> types = {kF64,    kF32,        kF16,    kBF16,   kF8E4M3FN, kF8E4M3FNUZ,
                                     kF8E5M2, kF8E5M2FNUZ, kF8E8M0, kF4E2M1, kBool};

@@ -1,4 +1,4 @@
-// Faults that other systems have had (design/layout.md, at its end): a test of its name for each.
+// Bugs of other systems (design/layout.md, at its end), with a test named after each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ std::vector<T> reordered(const Layout& from, const Layout& to, const std::vector
   return out;
 }
 
-// oneDNN: padding was left as it was, NaN included, and reached sums.
+// oneDNN: padding was not written, NaN included, and affected sums.
 TEST(KnownFaults, NanLeftInPadding) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   const Dims shape{2, 17, 3, 5};
@@ -46,7 +46,7 @@ TEST(KnownFaults, NanLeftInPadding) {
   }
 }
 
-// oneDNN: sizes of 4-bit types were those of whole bytes, or lost the last half.
+// oneDNN: sizes of 4-bit types were computed in whole bytes, or lost the last half.
 TEST(KnownFaults, SizesOfFourBitTypes) {
   for (const int64_t count : {1, 2, 3, 7, 8, 9, 255, 256, 257}) {
     EXPECT_EQ(layout("N", "N", {count}, 4).bytes(), (count + 1) / 2) << count;
@@ -56,7 +56,7 @@ TEST(KnownFaults, SizesOfFourBitTypes) {
   }
 }
 
-// MLIR: one side of a value was laid out, the other one read it as if it were not.
+// MLIR: one side of a value used the layout, the other one read it without.
 TEST(KnownFaults, HalfAppliedLayout) {
   const Dims shape{2, 17, 3, 5};
   const Layout plain = layout("NCHW", "NCHW", shape, 32), packed = layout("NCHW{16c}", "NCHW", shape, 32);
@@ -70,7 +70,7 @@ TEST(KnownFaults, HalfAppliedLayout) {
   EXPECT_EQ(layout_error_code(compose(plain, packed).error()), "E_RANK") << "the outer one knows 4 of 5 digits";
 }
 
-// TVM: [i % 2, j] was taken for 4 values of i.
+// TVM: [i % 2, j] was accepted for 4 values of i.
 TEST(KnownFaults, MapsThatAreNotInvertible) {
   EXPECT_EQ(code_of("(i, j) -> (i mod 2, j)", "IJ", {4, 3}), "E_NOT_INVERTIBLE");
   EXPECT_EQ(code_of("(i, j) -> (i floordiv 2 + i mod 2, j)", "IJ", {4, 3}), "E_NOT_INVERTIBLE");
@@ -95,7 +95,7 @@ TEST(KnownFaults, WidthsAndExtentsThatAreNoPowersOfTwo) {
   }
 }
 
-// Allo: int4 came back as something else.
+// Allo: int4 was converted to a different type.
 TEST(KnownFaults, Int4RoundTrip) {
   for (const int64_t count : {16, 17, 31}) {
     const Layout bytes = layout("N<:8>", "N", {count}, 4);
@@ -114,7 +114,7 @@ TEST(KnownFaults, Int4RoundTrip) {
   }
 }
 
-// TileLang: two threads stored into one packed word, and elements were lost.
+// TileLang: two threads stored to one packed word, and elements were lost.
 TEST(KnownFaults, TwoThreadsInOnePackedWord) {
   std::mt19937_64 random(11);
   ThreadPool threads(8);

@@ -1,4 +1,4 @@
-// Index maps: text, lambdas, what is made of digits and what is not; symbolic extents.
+// Index maps: text, lambdas, which maps become digits and which do not; symbolic extents.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tenon/support/str.hpp>
@@ -65,7 +65,7 @@ TEST(LayoutMap, Lambda) {
   EXPECT_EQ(code_of(Layout::from_map("AB", {3, 4}, 8, [](Expr) { return LayoutMap(); })), "E_RANK");
 }
 
-// TVM took [i % 2, j].
+// TVM accepted [i % 2, j].
 TEST(LayoutMap, NotInvertible) {
   const auto lossy = Layout::parse("(i, j) -> (i mod 2, j)", "IJ", {4, 3}, 32);
   ASSERT_EQ(code_of(lossy), "E_NOT_INVERTIBLE");
@@ -95,7 +95,7 @@ TEST(LayoutMap, Refused) {
   EXPECT_EQ(code_of(Layout::parse("(i, j) -> (3 - i, j);fold(I)=2", "IJ", {4, 3}, 32)), "E_UNSUPPORTED");
 }
 
-// No digits, but every index has its own slot.
+// Not representable in digits, but every index has its own slot.
 TEST(LayoutMap, KeepsTheMap) {
   for (const char* text : {"(i, j) -> (3 - i, j)", "(i, j) -> (i, (i + j) mod 3)", "(i, j) -> (i*i, j)",
                            "(i, j) -> ([(i + j) mod 3] i, j)", "(i, j) -> (i | 2 - j : 128);fill=7;lane=msb",

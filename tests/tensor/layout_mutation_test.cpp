@@ -1,5 +1,5 @@
-// Mutants of valid layouts: one number of one digit is changed. Each is refused, or does something else, which points,
-// fingerprint and reorder show, or provably does the same.
+// Mutants of valid layouts: one number of one digit is changed. Each is refused, or differs in points, fingerprint and
+// reorder, or provably is the same.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -59,7 +59,7 @@ std::vector<Mutant> mutants_of(const Layout& layout) {
   return out;
 }
 
-// Straight from the digits, for every index: bank, word and lane. Nothing in common with Layout::apply().
+// Directly from the digits, for every index: bank, word and lane. Independent of Layout::apply().
 std::vector<LayoutPosition> positions(const Layout& layout) {
   std::vector<LayoutPosition> out;
   const Layout::Parts& parts = layout.parts();

@@ -21,7 +21,7 @@ bool advance(Dims& index, const Dims& shape) {
   return false;
 }
 
-// Every slot is asked for, every index is looked up: an element lies in one slot, every other slot is padding.
+// Every slot and every index is looked up: an element is in one slot, every other slot is padding.
 void expect_total_inverse(const Layout& layout) {
   std::map<std::pair<int64_t, int64_t>, Dims> owners;
   Dims index(layout.shape().size());
@@ -74,7 +74,7 @@ void expect_round_trip(const Layout& layout) {
   EXPECT_TRUE(read->same_function(layout)) << *map << " is not " << layout.to_string();
 }
 
-// Digits of stride 0: several values lie in one slot, be they of elements or of padding.
+// Digits of stride 0: several values share a slot, elements as well as padding.
 bool repeats(const Layout& layout) {
   return !layout.injective() ||
          (!layout.is_ragged() && std::ranges::any_of(layout.digits(), [](const LayoutDigit& digit) {
@@ -82,7 +82,7 @@ bool repeats(const Layout& layout) {
          }));
 }
 
-// The padding that boxes name, each slot once, and nothing else.
+// The padding given by boxes: each slot once, and nothing else.
 void expect_pad_boxes(const Layout& layout) {
   std::set<std::pair<int64_t, int64_t>> seen;
   Dims index(layout.shape().size());
@@ -145,7 +145,7 @@ TEST(Layout, RandomInverse) {
   for (const std::string_view code : kRefusals) EXPECT_GT(refused[std::string(code)], 3) << code;
 }
 
-// The longest unit-stride run along `dim`, found by walking.
+// The longest unit-stride run along `dim`, found by iteration.
 int64_t walked_run(const Layout& layout, size_t dim) {
   int64_t best = 1;
   Dims index(layout.shape().size());
@@ -258,7 +258,7 @@ TEST(Layout, RandomQueriesAndOperations) {
   EXPECT_GT(operations, 5000);
 }
 
-// Every width in every word, dense too.
+// Every width in every word, also dense.
 TEST(Layout, WidthsAndWords) {
   for (int64_t bits = 1; bits <= 64; ++bits) {
     for (const int64_t word : {0, 8, 16, 32, 64, 128}) {

@@ -1,4 +1,4 @@
-// What tests of layouts share, and random layouts as text.
+// Shared by tests of layouts; also random layouts in text form.
 #pragma once
 #include <algorithm>
 #include <random>

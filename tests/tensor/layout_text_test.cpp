@@ -1,4 +1,4 @@
-// Texts that are refused, and with which code; hostile ones; '?'.
+// Refused texts and their error codes; hostile texts; '?'.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <tenon/tensor/layout.hpp>
@@ -125,7 +125,7 @@ TEST(LayoutText, QuestionMarks) {
   EXPECT_EQ(layout_error_code(bind_layout_text("NCHW", std::vector<int64_t>{1}).error()), "E_BAD_EXTENT");
 }
 
-// A place and the number behind it would run together.
+// A place must be separated from a number after it.
 TEST(LayoutText, PlacesStandApart) {
   const auto layout = Layout::parse("RC{2r@4 4c2r@1 2r@2}", "RC", {8, 8}, 16);
   ASSERT_TRUE(layout.ok()) << layout.error().to_string();
@@ -134,7 +134,7 @@ TEST(LayoutText, PlacesStandApart) {
   EXPECT_EQ(*again, *layout) << layout->to_string();
 }
 
-// Any change of a character gives a layout that inverts, or an error with a code.
+// Any change of a character gives an invertible layout, or an error with a code.
 TEST(LayoutText, Mutations) {
   LayoutGenerator generator(6);
   const std::string_view alphabet = "NCHWnchw0123456789[]{}<>;:=()@/~!?,|-+ Bxorstide\x01\xff";

@@ -86,7 +86,7 @@ TEST(LayoutVectors, Layouts) {
   }
 }
 
-// Two's complement values into the banks of a layout, as hex.
+// Stores two's complement values in the banks of a layout; returns them as hex.
 std::vector<std::string> image_of(const Layout& layout, const std::vector<int64_t>& values) {
   std::vector<std::vector<uint8_t>> banks(static_cast<size_t>(layout.banks()),
                                           std::vector<uint8_t>(static_cast<size_t>(layout.bytes_per_bank())));
@@ -145,8 +145,8 @@ TEST(LayoutVectors, Rejected) {
   }
 }
 
-// Every slot of the source holds its number, so what arrives tells where it came from: FNV-1a over the slots of source
-// and destination of every index.
+// Every slot of the source holds its number, so the destination shows where each came from: FNV-1a over the slots of
+// source and destination of every index.
 uint64_t pairs_hash(const ReorderPlan& reorder) {
   std::vector<uint32_t> source(static_cast<size_t>(reorder.from().bytes() / 4)),
       destination(static_cast<size_t>(reorder.to().bytes() / 4));

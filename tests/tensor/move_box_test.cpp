@@ -1,4 +1,4 @@
-// Boxes are moved as element by element, and nothing beside them is written.
+// Moving a box equals moving its elements one by one, and writes nothing outside.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ TEST(MoveBox, AsElementByElement) {
   }
 }
 
-// Dims in another order, and given in any, of widths around those of vectors, with gaps on both sides, some of them
+// Dims in another order, given in any order, with widths around those of vectors, with gaps on both sides, some
 // backwards.
 TEST(MoveBox, Transposed) {
   std::mt19937 random(kSeed);

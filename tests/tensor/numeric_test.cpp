@@ -59,7 +59,7 @@ TEST(FloatFormat, EveryCodeRoundTrips) {
   }
 }
 
-// Between neighbours: the lower below the midpoint, the upper above, the even one on it.
+// Between neighbours: the lower below the midpoint, the upper above, the even one at it.
 TEST(FloatFormat, RoundsOnceAtEveryMidpoint) {
   for (const FormatRow& row : kFormats) {
     if (row.element == kF8E8M0) continue;
@@ -126,8 +126,8 @@ TEST(FloatFormat, F16AsTheCompilerHasIt) {
 }
 #endif
 
-// Both ways of rounding to 16 bits, by bit tricks from float and by arithmetic from double, agree on every float whose
-// discarded bits matter: each 16-bit value with each pattern of the bits about the rounding point.
+// Both ways of rounding to 16 bits, by bit operations from float and by arithmetic from double, agree on every float
+// whose discarded bits matter: each 16-bit value with each pattern of the bits around the rounding point.
 TEST(FloatFormat, FastPathsAgreeWithEncode) {
   for (uint32_t high = 0; high < 0x10000; ++high) {
     for (const uint32_t low :
@@ -203,7 +203,7 @@ TEST(FloatFormat, SaturationOfEightBits) {
   }
 }
 
-// A value overflows when it rounds beyond the largest, not when it is larger.
+// A value overflows if it is rounded beyond the largest, not if it is larger.
 TEST(FloatFormat, OverflowIsAskedAfterRounding) {
   struct Row {
     ElementType element;

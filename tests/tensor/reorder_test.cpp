@@ -86,7 +86,7 @@ TEST(Reorder, EveryWidth) {
   }
 }
 
-// Every width in every word that can hold it, dense too, in both orders of lanes.
+// Every width in every word that can hold it, also dense, in both orders of lanes.
 TEST(Reorder, WidthsAndWords) {
   std::mt19937_64 random(8);
   const Dims shape{3, 11};
@@ -105,7 +105,7 @@ TEST(Reorder, WidthsAndWords) {
   }
 }
 
-// Padding is written with the elements, by itself, or with everything: whatever is least.
+// Padding is written together with the elements, separately, or with everything: whichever is cheapest.
 TEST(Reorder, TailsOfEverySize) {
   std::mt19937_64 random(9);
   const std::string_view texts[] = {"NCHW",
@@ -144,7 +144,7 @@ TEST(Reorder, TilesAndTheirBorders) {
   }
 }
 
-// Ragged, swizzled, shifted and folded layouts have nests, or rows where elements are bytes; maps have rows.
+// Ragged, swizzled, shifted and folded layouts have nests, or rows if elements are whole bytes; maps have rows.
 TEST(Reorder, LayoutsWithoutStrides) {
   std::mt19937_64 random(10);
   const Dims shape{3, 35, 6, 24};
@@ -172,7 +172,7 @@ TEST(Reorder, LayoutsWithoutStrides) {
   }
 }
 
-// A layout of everything that the text can say.
+// Random layouts with everything that the text form can express.
 class RandomLayouts {
  public:
   RandomLayouts(std::mt19937_64& random, std::string dims, int64_t bits)
@@ -220,7 +220,7 @@ class RandomLayouts {
     for (const std::string& part : parts) out += part;
     return out;
   }
-  // Sheared, so that it has no digits.
+  // A sheared map, which has no digits.
   std::string map() {
     std::string index, last;
     for (const char name : dims_) {
@@ -273,7 +273,7 @@ TEST(Reorder, PartsOfALargerBuffer) {
   }
 }
 
-// More than caches hold: lines go past them, where they are aligned. There and back, as one task and as many, and
+// More than the caches hold: aligned lines are stored non-temporally. In both directions, as one task and as many;
 // padding is zeros.
 TEST(Reorder, BeyondTheCaches) {
   const Dims shape{6, 3, 224, 231};

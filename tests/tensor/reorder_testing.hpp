@@ -1,4 +1,4 @@
-// What tests of reorders share: buffers between fences, and a slow reorder to compare with.
+// Shared by tests of reorders: guarded buffers, and a slow reorder for comparison.
 #pragma once
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ inline Layout layout(std::string_view text, std::string_view dims, const Dims& s
 
 inline ReorderPlan plan(const Layout& from, const Layout& to) { return plan_reorder(from, to).value(); }
 
-// Bytes between two pages that nobody may touch; they begin behind the first or end before the second.
+// Bytes between two inaccessible pages; they begin after the first or end before the second.
 class Fenced {
  public:
   Fenced(size_t bytes, bool at_front) {
@@ -46,7 +46,7 @@ class Fenced {
   std::span<std::byte> bytes_;
 };
 
-// One bit at a time: slow, and with nothing in common with what it checks.
+// One bit at a time: slow, and independent of the code under test.
 inline bool bit_of(std::span<const std::byte> bytes, int64_t at) {
   return std::to_integer<int>(bytes[static_cast<size_t>(at / 8)]) >> (at % 8) & 1;
 }
@@ -61,7 +61,7 @@ inline int64_t bit_offset(const Layout& layout, std::span<const int64_t> index) 
   return at.bank * layout.bytes_per_bank() * 8 + at.bit;
 }
 
-// All indices, the last one first: of several in one slot the least one is written last.
+// All indices, the last one first, so that of several in one slot the least one is written last.
 template <class F>
 void for_each_index_backwards(const Dims& shape, const F& f) {
   Dims index;
@@ -81,7 +81,7 @@ void for_each_index_backwards(const Dims& shape, const F& f) {
   }
 }
 
-// What `destination` has to be after the reorder.
+// The expected content of `destination` after the reorder.
 inline void reorder_oracle(const Layout& from, const Layout& to, std::span<const std::byte> source,
                     std::span<std::byte> destination) {
   const int64_t w = to.element_bits();
@@ -105,7 +105,7 @@ inline void randomise(std::span<std::byte> bytes, std::mt19937_64& random) {
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
 }
 
-// Source and destination start as noise, so that padding of one shows in the other.
+// Source and destination start as noise, so that padding of one would be visible in the other.
 inline ::testing::AssertionResult moves_right(const Layout& from, const Layout& to, std::mt19937_64& random) {
   const ReorderPlan reorder = plan(from, to);
   const auto text = [&] {

@@ -1,4 +1,4 @@
-// The kernels beneath a reorder, for each instruction set that this machine has.
+// The kernels below a reorder, for each instruction set that this machine supports.
 #include <tenon/tensor/reorder_tiles_internal.hpp>
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct Shape {
   int64_t rows, columns, source_gap, destination_gap, zero_rows;
 };
 
-// Every byte of the destination is looked at: those of elements, of zero rows, and those that have to stay.
+// Checks every byte of the destination: elements, zero rows, and those that must not change.
 void expect_transpose(const Shape& shape, int64_t size, ReorderIsa isa, std::mt19937_64& random) {
   const int64_t source_pitch = (shape.columns + shape.source_gap) * size,
                 destination_pitch = (shape.rows + shape.zero_rows + shape.destination_gap) * size;
@@ -69,7 +69,7 @@ TEST_P(ReorderTiles, EverySizeOnEveryInstructionSet) {
   }
 }
 
-// Several matrices one behind the other, between pages that nobody may touch: tiles that lie over others stay within.
+// Several contiguous matrices between inaccessible pages: overlapping tiles stay within.
 void expect_matrices(const TransposeTask& shape, int64_t size, ReorderIsa isa, std::mt19937_64& random) {
   TransposeTask task = shape;
   const int64_t all_rows = task.rows + task.zero_rows;

@@ -59,7 +59,7 @@ class Bisect(command_line.Test):
         self.assertIsNone(report["operator"])
         self.assertEqual((found["pass"], found["phase"]), ("drop-negs", "tensor selection of board"))
         self.assertFalse(found["preparation"])
-        # Thirteen idle passes stand before it, seven behind it.
+        # Thirteen idle passes run before it, seven after it.
         self.assertEqual(runs - found["run"], IDLE - 13)
         self.assertEqual((found["difference"]["value"], len(found["difference"]["index"])), ("y", 1))
         self.assertAlmostEqual(found["difference"]["max_abs"],
@@ -68,7 +68,7 @@ class Bisect(command_line.Test):
         self.assertFalse(any("Neg" in line for line in found["after"]), found)
         self.assertTrue(any('Exp %b "shrink"' in line for line in found["after"]), found)
         self.assertFalse(any("grow" in line for line in found["before"] + found["after"]), found)
-        # The model itself, the graph behind all runs, then halves.
+        # The model itself, the graph after all runs, then halves.
         self.assertGreater(runs, 20)
         self.assertLessEqual(report["executions"]["reference"], 2 + math.ceil(math.log2(runs)))
         said = self.text("pass")
@@ -81,12 +81,12 @@ class Bisect(command_line.Test):
         self.assertEqual((found["pass"], found["phase"], found["preparation"]), ("drop-negs", "preparation of board", True))
         self.assertIn("--prepared compares with the graph that they make", self.text("prepare"))
         self.assertTrue(self.report("prepare", "--prepared", expect=0)["agrees"])
-        # What is wrong behind the preparation is found with it only.
+        # A fault after the preparation is found only with --prepared.
         self.assertEqual(self.report("prepare,sines")["pass"]["pass"], "drop-negs")
         report = self.report("prepare,sines", "--prepared")
         self.assertEqual((report["pass"]["pass"], report["pass"]["phase"], report["pass"]["run"]),
                          ("turn-sines", "memory allocation of board", report["runs"]))
-        # The model, the prepared graph, the one behind all runs, then halves of the runs behind the preparation.
+        # The model, the prepared graph, the graph after all runs, then halves of the runs after the preparation.
         self.assertLessEqual(report["executions"]["reference"], 3 + math.ceil(math.log2(IDLE + 2)))
         self.assertEqual(self.report("prepare,kernel", "--prepared")["operator"]["label"], "first")
 
@@ -105,7 +105,7 @@ class Bisect(command_line.Test):
         self.assertEqual((difference["value"], difference["mismatches"]), ("b", 4))
         self.assertAlmostEqual(difference["got"], -difference["expected"])
         self.assertEqual(difference["max_abs"], 2 * difference["expected"])
-        # The second one is not looked at: nothing behind the first is.
+        # The second fault is not examined: nothing after the first is.
         self.assertEqual(report["operators_compared"], 2)
         said = self.text("kernel")
         self.assertIn('wrong operator: Abs "first"', said)
@@ -156,7 +156,7 @@ class Bisect(command_line.Test):
         given = ("--input", f"x={self.path('x.npy')}")
         self.assertEqual(self.report("little", *given, "--rtol", "1e-5", model=tower)["operator"]["label"], "low")
         self.assertTrue(self.report("little", *given, "--rtol", "1e-2", model=tower, expect=0)["agrees"])
-        # By itself each is good enough, together they are not.
+        # Each alone is accurate enough; together they are not.
         report = self.report("little", *given, "--rtol", "2e-3", model=tower)
         self.assertEqual((report["operator"]["label"], report["operator"]["in_company"]), ("high", True))
         self.assertEqual(report["nearest"]["label"], "low")
@@ -175,7 +175,7 @@ class Bisect(command_line.Test):
         (skipped,) = report["not_compared"]
         self.assertEqual((skipped["op"], skipped["label"]), ("RandomUniform", "dice"))
         self.assertEqual(self.report("kernel", model=dice)["operator"]["label"], "behind")
-        # Outputs in files are of another draw.
+        # The outputs in the files come from a different draw.
         self.run_tenon("run", dice, "--target", "reference", "--output-dir", self.path("drawn"))
         given = ("--data", self.path("drawn"), "--input", f"x={self.path('drawn/output_0.pb')}")
         self.assertEqual(self.report("", *given, model=dice, expect=0)["data"], [])

@@ -20,7 +20,7 @@ CASES = os.environ.get("TENON_CASES", "")
 class Certify(command_line.Test):
     def setUp(self):
         super().setUp()
-        # Fixtures are asked about a few operators; no ONNX cases.
+        # Fixtures are checked for a few operators only, without ONNX cases.
         self.few = ("--filter", "^(Abs|Add|Exp|Neg|Relu)$")
 
     def describe(self, plugin, target=None, more=""):
@@ -61,7 +61,7 @@ class Certify(command_line.Test):
         env = dict(os.environ, FIXTURE_SLEEP_MS="1000")
         run = subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
-        # Its backend is opened in each of several tasks, a second long.
+        # Its backend is opened in each of several tasks, which takes a second each.
         for line in run.stderr:
             if "target" in line:
                 break
@@ -134,7 +134,7 @@ class Certify(command_line.Test):
                 self.assert_fails(self.certify("bad", BAD_CONSTRUCTOR=way), ("file", "opens"), text=text)
         self.assert_fails(self.certify("bad", "--timeout", "1", BAD_CONSTRUCTOR="loop"), ("file", "opens"),
                           text="no answer after 1 s")
-        # What it prints is not taken for the report.
+        # Its printed output is not taken for the report.
         self.assert_fails(self.certify("bad", BAD_CONSTRUCTOR="chatter", BAD_QUERY="fail"), ("file", "starts"),
                           text="the card is not in its slot")
         self.assert_fails(self.certify("bad", BAD_NULL_SLOT="compile"), ("file", "starts"), text="slot 'compile'")

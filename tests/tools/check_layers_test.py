@@ -94,7 +94,7 @@ class CheckLayersTest(small_repository.Test):
                             "plugins/one/deep/b.cpp:3", "'kLimit'", "plugins/one/limits.hpp:2", "plugin 'one'")
         self.assert_refused({"sdk/tenon/tensor/a.hpp": header, "sdk/tenon/tensor/a.cpp": "constexpr int kLimit = 2;\n"},
                             "sdk/tenon/tensor/a.cpp:1", "room 'tensor'")
-        # Of another plugin, of a function, of an enumeration.
+        # A name of another plugin, of a function, of an enumeration.
         self.assert_accepted({"plugins/one/limits.hpp": header, "plugins/two/b.cpp": "constexpr int kLimit = 2;\n"})
         self.assert_accepted({"plugins/one/limits.hpp": header,
                               "plugins/one/b.cpp": "int f() {\n  constexpr int kLimit = 2;\n  return kLimit;\n}\n"})

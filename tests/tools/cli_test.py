@@ -147,7 +147,7 @@ class CommandLine(command_line.Test):
         error = self.json("run", fixed, "--target", board, expect=FAILED)
         self.assertIn("did you mean 'm'", error["message"])
         self.assertIn("value_layouts of target 'board'", error["message"])
-        # Extents that only the run shows.
+        # Extents that are known only at run time.
         self.run_tenon("run", self.net, "--target", "reference", "--layout", "m=CN", "--layout", "y=NC{4n}")
         error = self.json("run", self.net, "--target", "reference", "--layout", "mm=CN", expect=FAILED)
         self.assertIn("did you mean 'm'", error["message"])
@@ -366,7 +366,7 @@ class CommandLine(command_line.Test):
         self.assertEqual(plain, loaded)
         for words in (["--no-fallback"], ["--layout", "m=CN"], ["--shadow", "reference:1%"]):
             self.assertIn("is a compiled artefact", self.run_tenon("run", artefact, *words, expect=FAILED).stderr)
-        # Described by a file of one's own: it need not be there when it runs, and may be given anew.
+        # Described by a file of the user's own: it need not exist when the artefact runs, and may be given again.
         board = Path(self.path("board.yaml"))
         board.write_text("tenon_target: 1\nname: board\nplugin: reference\n")
         self.json("compile", self.net, "--target", board, "-o", artefact)

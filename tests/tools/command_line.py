@@ -36,4 +36,4 @@ class Test(unittest.TestCase):
 
     def json(self, *words, expect=DONE, **env):
         done = self.run_tenon(*words, "--json", expect=expect, **env)
-        return json.loads(done.stdout)  # fails when anything else stands on standard output
+        return json.loads(done.stdout)  # fails when standard output holds anything else

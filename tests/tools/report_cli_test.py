@@ -111,7 +111,7 @@ class Report(command_line.Test):
             self.assertIn(text, page)
 
     def test_fallback_gives_the_reason_of_each_target(self):
-        document, page = self.report(self.model(NET), "--target", "template")  # which runs Abs alone
+        document, page = self.report(self.model(NET), "--target", "template")  # which runs only Abs
         self.check_numbers(document)
         placement = document["placement"]
         fallen = [op for op in placement["operators"] if op["fallback"]]
@@ -158,7 +158,7 @@ class Report(command_line.Test):
         (space,) = document["memory"]["spaces"]
         self.assertEqual((space["target"], space["space"], space["segment"]), ("x86-avx2", "host", 0))
         self.assertEqual(document["memory"]["segments"][0]["arena_bytes"], space["arena_bytes"])
-        # Two neighbours are alive at a time; the third lies where the first was.
+        # Two neighbours are live at a time; the third reuses the memory of the first.
         self.assertEqual([(b["name"], b["bytes"]) for b in space["blocks"]], [(n, 64 * 64 * 4) for n in "abc"])
         self.assertEqual((space["arena_bytes"], space["efficiency"]), (2 * 64 * 64 * 4, 1))
         self.assertEqual(space["blocks"][0]["offset"], space["blocks"][2]["offset"])
@@ -194,7 +194,7 @@ class Report(command_line.Test):
         self.check_numbers(document)
         self.assertEqual(len(document["timeline"]["steps"]), 1000)
         self.assertIn("layer999/op", page)
-        # Long tables are shut, short ones are not.
+        # Long tables are collapsed, short ones are not.
         self.assertIn("<details><summary>All steps, in order (1000)</summary>", page)
         self.assertIn("<details open><summary>The slowest (10)</summary>", page)
 

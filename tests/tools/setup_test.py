@@ -8,7 +8,7 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "setup"
 
-# Each prints what it was asked, so that the test can read it back; dpkg-query knows the packages of $INSTALLED.
+# Each program prints its arguments, so that the test can read them back; dpkg-query knows the packages of $INSTALLED.
 DPKG_QUERY = """#!/bin/bash
 for last; do :; done
 if [[ " $INSTALLED " == *" $last "* || $INSTALLED == ALL ]]; then echo -n installed; exit 0; fi

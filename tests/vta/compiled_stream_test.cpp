@@ -1,5 +1,4 @@
-// Streams that the compiler makes: the race check has nothing to say about them, and finds out when any one token is
-// gone.
+// Streams from the compiler: the race check finds nothing in them, and detects the removal of any one token.
 #include "fused_ops.hpp"
 
 #include "vta/stream_check.hpp"
@@ -36,7 +35,7 @@ bool& flag(Instruction& i, int which) {
   return which == 0 ? i.pop_prev : which == 1 ? i.pop_next : which == 2 ? i.push_prev : i.push_next;
 }
 
-// A token is a push and the pop that takes it: the n-th of one queue are each other's.
+// A token is a push and the pop that takes it: the n-th ones of a queue belong together.
 struct Token {
   size_t push = 0, pop = 0;
   int push_flag = 0, pop_flag = 0;
@@ -109,7 +108,7 @@ TEST_P(CompiledStream, HasNoRaceUntilATokenIsGone) {
   }
 }
 
-// What FINISH waits for is the last store: a driver that takes FINISH for done finds the output complete.
+// FINISH waits for the last store: a driver that treats FINISH as completion finds the complete output.
 TEST(CompiledStream, EndsBehindItsLastStore) {
   std::mt19937 r(7);
   const OneOp one = random_convolution(r);

@@ -1,6 +1,6 @@
-// The plugin on a driver that shares nothing with it (strict_driver/): every stream of it is taken by the word there,
-// and what goes wrong in a driver is an error that leaves the process as it was. TENON_VTA_STRICT_CASES: how many
-// random operators (400).
+// The plugin on a driver that shares no code with it (strict_driver/): every stream is checked literally there, and a
+// fault in a driver is an error that leaves the process intact. TENON_VTA_STRICT_CASES: the number of random operators
+// (400).
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ int cases() {
 
 int log_of(int64_t value) { return std::countr_zero(static_cast<uint64_t>(value)); }
 
-// The machine, as the strict driver wants it.
+// The options of the strict driver for this machine.
 std::string words_for(const Hardware& h, const std::string& more = "") {
   const auto bytes = [&](Memory memory) { return log_of(h.depth(memory) * h.element_bytes(memory)); };
   return str("batch=", log_of(h.batch), " block=", log_of(h.block), " uop=", bytes(Memory::uop),
@@ -36,7 +36,7 @@ Result<std::shared_ptr<Driver>> strict(const Hardware& h, const std::string& mor
   return open_library_driver(VTA_STRICT_DRIVER);
 }
 
-// What the driver had to find fault with since it was asked last.
+// The faults that the driver has found since the last call.
 std::string fault() {
   void* library = dlopen(VTA_STRICT_DRIVER, RTLD_NOW | RTLD_LOCAL);
   const auto said = reinterpret_cast<const char* (*)()>(dlsym(library, "strict_vta_fault"));
@@ -89,10 +89,10 @@ TEST_F(ForeignDriver, RunsEveryOperatorBitForBit) {
 
 // ---- That it is strict ----
 
-// A product in the driver's memory, whose stream can be spoiled before it is written.
+// A product in the driver's memory, whose stream can be corrupted before it is written.
 class SpoiledStream : public ForeignDriver {
  protected:
-  // What the driver has to say about the stream once `spoil` has changed its words or `where` it lies.
+  // The driver's complaint about the stream after `spoil` has changed its words or its position.
   std::string said(const std::function<void(std::vector<uint64_t>&)>& spoil, uint32_t skipped = 0,
                    uint32_t wait_cycles = 1000) {
     const auto driver = strict(h, str("seed=", ++seed_));

@@ -1,4 +1,4 @@
-// Random fused operators, alone in a graph, and their runs on a machine and on the reference.
+// Random fused operators, each alone in a graph, run on a machine and on the reference.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -168,7 +168,7 @@ inline OneOp random_max(std::mt19937& r) {
 
 // ---- Machines ----
 
-// The files of targets/, and smaller ones, on which more layers need several tiles.
+// The files of targets/, and smaller machines, on which more layers need several tiles.
 inline std::vector<TargetDescription> machines() {
   std::vector<TargetDescription> all;
   for (const char* name : {"vta-default", "vta-half", "vta-1x32x32", "vta-2x16x16", "vta-4x8x8"}) {
@@ -190,7 +190,7 @@ inline Result<Tensor> on_reference(const OneOp& one) {
   return outputs[0].tensor();
 }
 
-// A graph through all phases; it is left as it is.
+// Runs a graph through all phases; the graph itself is unchanged.
 inline Result<std::shared_ptr<const DeviceProgram>> compile_program(const Graph& graph,
                                                                     const TargetDescription& target) {
   TENON_TRY(context, pass_context(target));
@@ -200,7 +200,7 @@ inline Result<std::shared_ptr<const DeviceProgram>> compile_program(const Graph&
   return DeviceProgram::of(*copy, context.hardware);
 }
 
-// The stream of the graph's one operator, as the phases make it, for a machine of these sizes.
+// The stream that the phases make of the graph's only operator, for a machine of these sizes.
 inline Result<Stream> encoded_stream(const OneOp& one, const Hardware& hardware, bool double_buffer) {
   TENON_OK(register_operators());
   const PassContext context{default_target(), hardware, double_buffer, false};
@@ -224,7 +224,7 @@ inline Result<Stream> encoded_stream(const OneOp& one, const Hardware& hardware,
   return error(Code::unsupported, "no stream was made of ", one.what);
 }
 
-// Why a target leaves the operator to others; "": it does not.
+// Why a target refuses the operator; "": it does not.
 inline std::string refusal(const TargetDescription& target, const OneOp& one) {
   const auto backend = create_backend(target);
   EXPECT_TRUE(backend.ok()) << (backend.ok() ? "" : backend.error().to_string());
@@ -232,13 +232,13 @@ inline std::string refusal(const TargetDescription& target, const OneOp& one) {
   return refused ? refused->reason : "";
 }
 
-// The program of one operator; Code::unsupported when the target refuses it.
+// The program of one operator; Code::unsupported if the target refuses it.
 inline Result<std::shared_ptr<const DeviceProgram>> compile_one(const OneOp& one, const TargetDescription& target) {
   if (const std::string reason = refusal(target, one); !reason.empty()) return error(Code::unsupported, reason);
   return compile_program(*one.graph, target);
 }
 
-// From a compiled program to its output on a driver.
+// Runs a compiled program on a driver; returns its output.
 inline Result<Tensor> run_program(const std::shared_ptr<const DeviceProgram>& program, const OneOp& one,
                                   std::shared_ptr<Driver> driver, std::vector<StepReport>* report = nullptr) {
   TENON_TRY(loaded, LoadedProgram::load(program, std::move(driver)));
@@ -249,7 +249,7 @@ inline Result<Tensor> run_program(const std::shared_ptr<const DeviceProgram>& pr
   TENON_OK(loaded->run(inputs, std::span(&place, 1), report));
   return y;
 }
-// On a simulator of its own.
+// The same on a new simulator.
 inline Result<Tensor> run_program(const std::shared_ptr<const DeviceProgram>& program, const OneOp& one,
                                   std::vector<StepReport>* report = nullptr) {
   return run_program(program, one, make_embedded_driver(program->hardware()), report);

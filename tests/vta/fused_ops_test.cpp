@@ -1,5 +1,5 @@
-// Each fused operator on simulated machines, bit for bit what the reference says, over seeded shapes and machines.
-// TENON_VTA_CASES: how many shapes of products (2,000), a tenth of them of everything else.
+// Each fused operator on simulated machines: bit for bit the reference's result, over seeded shapes and machines.
+// TENON_VTA_CASES: the number of shapes of products (2,000); a tenth of it for everything else.
 #include "fused_ops.hpp"
 
 #include <cstdlib>

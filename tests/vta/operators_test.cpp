@@ -1,4 +1,4 @@
-// The operators' verifiers: a good kernel in tiles, and what is said when one thing in its text is another.
+// The operators' verifiers: a valid tiled kernel, and the error for each single change of its text.
 #include "vta/operators.hpp"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ OneOp small_convolution() {
   return one;
 }
 
-// The text of a graph behind the phases' passes up to `last`.
+// The text of a graph after the phases' passes up to `last`.
 std::string text_after(const Graph& graph, std::string_view last) {
   auto backend = create_backend(small_machine());
   EXPECT_TRUE(backend.ok());
@@ -35,7 +35,7 @@ std::string text_after(const Graph& graph, std::string_view last) {
   return print(*copy);
 }
 
-// Of a text, with the first `from` behind `mark` as `to`: "" when it still verifies.
+// The error for a text with the first `from` after `mark` replaced by `to`: "" if it still passes the verifier.
 std::string complaint(std::string text, std::string_view mark, std::string_view from, std::string_view to) {
   const size_t begin = text.find(mark);
   const size_t at = begin == std::string::npos ? begin : text.find(from, begin);
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
         Mutation{"vta-dram", "vta.Kernel", "dram = [0", "dram = [64", "left it at 0"},
         Mutation{"vta-encode", "vta.Stream", "dram = [0", "dram = [0, 0", "'dram' has"}));
 
-// An accumulator is where it was: only what was put there last can be read.
+// An accumulator can be read only from the slot where it was written last.
 TEST(Kernels, ReadWhatTheirSlotsHold) {
   const auto graph = parse_graph(text_after(*small_convolution().graph, "vta-insert-dma"));
   ASSERT_TRUE(graph.ok()) << graph.error().to_string();
@@ -111,7 +111,7 @@ TEST(View, KeepsBlocksTogether) {
   EXPECT_THAT(view("[80]"), HasSubstr("values move between blocks"));
 }
 
-// What a kernel says is what was selected, whoever reads it: graph to text to graph.
+// A kernel states the selected layer, through a round trip of graph and text.
 TEST(Kernels, SayTheLayerThatTheyWereMadeOf) {
   std::mt19937 r(21);
   for (int i = 0; i < 40; ++i) {

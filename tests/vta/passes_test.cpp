@@ -1,5 +1,5 @@
-// Each pass of the four phases: text in, text out (tests/golden). The machine has small buffers, so that little is
-// several tiles. What one pass leaves is what the next one's file begins with.
+// Each pass of the four phases: text in, text out (tests/golden). The machine has small buffers, so that small
+// operators have several tiles. The result of one pass is the beginning of the next one's file.
 #include "vta/passes/passes.hpp"
 
 #include <gtest/gtest.h>

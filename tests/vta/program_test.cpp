@@ -1,4 +1,4 @@
-// Graphs of several operators: activations share DRAM, views take none, and any driver runs the streams.
+// Graphs of several operators: activations share DRAM, views need none, and any driver runs the streams.
 #include "vta/program.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using namespace testing;
 using ::testing::HasSubstr;
 
-// A residual block, pools and a classifier, as a quantised network has them.
+// A residual block, pools and a classifier, as in a quantised network.
 OneOp small_network(std::mt19937& r) {
   OneOp net;
   Builder b(net.graph->body());
@@ -57,7 +57,7 @@ OneOp small_network(std::mt19937& r) {
   return net;
 }
 
-// Does the target leave some operator to others? Then it never sees the whole.
+// Whether the target refuses some operator; then it never gets the whole graph.
 bool runs_in_parts(const Graph& graph, const TargetDescription& target) {
   const auto backend = create_backend(target);
   return std::any_of(graph.body().begin(), graph.body().end(),
@@ -168,7 +168,7 @@ TEST(Backend, RunsWhatItDoesNotRefuse) {
   EXPECT_THAT(*listing, HasSubstr("GEMM"));
 }
 
-// The board that the guide to target files describes, as its reader would try it.
+// The board described in the guide to target files, as a reader would try it.
 TEST(Backend, OpensTheBoardOfTheGuideAndRunsOnIt) {
   const auto board = parse_target(test::doc_example("target-yaml.md", "yaml"), "target-yaml.md");
   ASSERT_TRUE(board.ok()) << board.error().to_string();
@@ -184,7 +184,7 @@ TEST(Backend, OpensTheBoardOfTheGuideAndRunsOnIt) {
   EXPECT_TRUE(y->identical(*on_reference(net)));
 }
 
-// What is stored is the stream: loading makes neither tiles nor instructions, and asks for the same machine.
+// The stream is stored: loading makes neither tiles nor instructions, and requires the same machine.
 TEST(Backend, LoadsWhatItStored) {
   std::mt19937 r(18);
   OneOp net = small_network(r);
@@ -214,7 +214,7 @@ TEST(Backend, LoadsWhatItStored) {
   EXPECT_THAT(refused.error().to_string(), HasSubstr("compile the model for it"));
 }
 
-// A graph that the passes have not been over is no program.
+// A graph that has not been through the passes is not a program.
 TEST(Backend, BuildsStreamsOnly) {
   std::mt19937 r(19);
   OneOp net = small_network(r);

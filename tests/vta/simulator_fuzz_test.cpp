@@ -1,7 +1,7 @@
-// Spoiled streams on the simulator: random ones, and those of the compiler with bits turned over in instructions,
+// Corrupted streams on the simulator: random ones, and those of the compiler with bits flipped in instructions,
 // addresses and micro-ops. Each ends in time, with a result or with an error that names an instruction; the sanitizers
-// see that nothing is read or written outside.
-// TENON_VTA_FUZZ_STREAMS: how many of each kind (1,500); TENON_VTA_FUZZ_SEED: the first seed (1).
+// detect accesses outside. TENON_VTA_FUZZ_STREAMS: the number of each kind (1,500); TENON_VTA_FUZZ_SEED: the first seed
+// (1).
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -22,7 +22,7 @@ int number_of(const char* variable, int otherwise) {
 int streams() { return number_of("TENON_VTA_FUZZ_STREAMS", 1500); }
 int first_seed() { return number_of("TENON_VTA_FUZZ_SEED", 1); }
 
-// What has to hold whatever the instructions were.
+// What must hold for any instructions.
 void expect_sane(const Result<RunResult>& done) {
   if (!done.ok()) {
     EXPECT_THAT(done.error().to_string(), HasSubstr("instruction ")) << "no instruction is named";
@@ -36,7 +36,7 @@ void expect_sane(const Result<RunResult>& done) {
   EXPECT_LE(c.gemm_cycles + c.alu_cycles, c.of(UnitId::compute).busy_cycles);
 }
 
-// The slowest stream so far; what goes on for long is as good as a hang.
+// The slowest stream so far; a very long run counts as a hang.
 class Clock {
  public:
   template <class Run>
@@ -90,8 +90,8 @@ TEST(SimulatorFuzz, RandomStreams) {
 
 // ---- Streams of the compiler, spoiled ----
 
-// A driver that runs each stream several times spoiled, each time on a fresh machine and with all of its memory as it
-// was, and then as it is.
+// A driver that runs each stream several times corrupted, each time on a fresh machine with the original memory, and
+// then unchanged.
 class SpoilingDriver final : public Driver {
  public:
   SpoilingDriver(const Hardware& hardware, int times, uint32_t seed)
@@ -139,7 +139,7 @@ class SpoilingDriver final : public Driver {
  private:
   uint32_t draw(size_t below) { return random_() % static_cast<uint32_t>(below); }
 
-  // Turns over a few bits of `bytes` bytes at an address.
+  // Flips a few bits of `bytes` bytes at an address.
   void turn_bits(uint64_t address, uint64_t bytes) {
     const auto at = dram_.at(address, bytes);
     ASSERT_TRUE(at.ok()) << at.error().to_string();

@@ -143,7 +143,7 @@ TEST_F(VtaSimulator, TheTraceHasAnEventForEachInstruction) {
   EXPECT_THAT(trace, HasSubstr("\"name\": \"FINISH\""));
 }
 
-// Whatever 128 bits say, the answer is a result or an error. With the sanitizers nothing is read or written outside.
+// Any 128 bits give a result or an error. The sanitizers detect accesses outside.
 TEST_F(VtaSimulator, RandomStreams) {
   int ran = 0;
   const uint32_t data = put(dram, std::vector<uint32_t>(1 << 16, 0x00400801));

@@ -34,7 +34,7 @@ std::string all(const std::vector<Finding>& findings, const std::vector<Instruct
   return text;
 }
 
-// Apart in DRAM.
+// At disjoint addresses in DRAM.
 Product product(int64_t rows, int64_t tiles) { return {rows, tiles, 1000, 100, 5000, 0}; }
 
 TEST(StreamCheck, GoodStreamsHaveNoFindings) {
@@ -46,7 +46,7 @@ TEST(StreamCheck, GoodStreamsHaveNoFindings) {
     }
 }
 
-// One side of a token gone: somebody waits for ever, or a token stays.
+// One side of a token removed: somebody waits for ever, or a token remains.
 TEST(StreamCheck, AMissingPushOrPopIsFound) {
   const Product p = product(4, 5);
   const auto good = p.stream();
@@ -63,7 +63,7 @@ TEST(StreamCheck, AMissingPushOrPopIsFound) {
   EXPECT_EQ(removed, 2 * (5 + 3 + 2));
 }
 
-// The n-th push of a queue and the n-th pop gone together: every one of them orders something.
+// The n-th push and the n-th pop of a queue removed together: each of them orders something.
 TEST(StreamCheck, AMissingTokenIsARace) {
   const Product p = product(4, 5);
   const auto good = p.stream();

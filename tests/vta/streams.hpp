@@ -1,4 +1,4 @@
-// Streams made by hand, and the machines that they are for.
+// Hand-written streams, and the machines that they are for.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ inline Instruction alu(AluOp op, Steps steps, int32_t imm) {
   return i;
 }
 
-// A buffer of DRAM with these bytes, by its physical address.
+// Puts these bytes in a buffer of DRAM; returns its physical address.
 template <class T>
 uint32_t put(Dram& dram, const std::vector<T>& values) {
   auto memory = dram.allocate(values.size() * sizeof(T));
@@ -100,8 +100,8 @@ inline std::vector<uint64_t> words_of(const std::vector<Instruction>& stream, co
   return words;
 }
 
-// A product of `tiles` parts of the sum, loaded into one half of the buffers while the other half is worked on, and
-// stored: OUT[rows] = clip(sum of INP[t][rows] * WGT[t]^T, -128, 127). Tokens order what has to be ordered and no more.
+// A product of `tiles` parts of the sum, loaded into one half of the buffers while the other half is used, and stored:
+// OUT[rows] = clip(sum of INP[t][rows] * WGT[t]^T, -128, 127). Tokens order what must be ordered and nothing else.
 struct Product {
   int64_t rows = 4, tiles = 3;                              // rows: elements of INP in a tile
   uint32_t inp_at = 0, wgt_at = 0, out_at = 0, uop_at = 0;  // elements of DRAM
@@ -152,7 +152,7 @@ inline std::vector<uint32_t> micro_op_words(const std::vector<MicroOp>& ops, con
   return words;
 }
 
-// A Product with random data in DRAM, and what it has to give.
+// A Product with random data in DRAM, and the expected result.
 struct PlacedProduct {
   Product product;
   std::vector<int8_t> wanted;

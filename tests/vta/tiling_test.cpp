@@ -1,4 +1,4 @@
-// Tiles fit the buffers, follow from the numbers alone, and let transfers overlap with computing.
+// Tiles fit the buffers, depend only on the numbers, and let transfers overlap with computation.
 #include "vta/tiling.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
-// What varies over rows alone, made for many rows at once before these: on both instruction sets against the bounds of
-// bodies (guarded_graph.hpp), quotients by it against the machine's.
+// Values that vary over rows only, computed for many rows in advance: on both instruction sets compared with the bounds
+// of bodies (guarded_graph.hpp), quotients by them with the machine's.
 #include "x86/body/apart.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ using testing::body_of;
 using testing::graph_of;
 using testing::GuardedGraph;
 
-// On rows %x, with a number for each row, %v, and one for each matrix of them, %b.
+// On rows %x, with a number per row, %v, and one per matrix of them, %b.
 struct Case {
   const char* operators;
   const char* outputs;
@@ -81,8 +81,8 @@ TEST_P(Apart, WhereRowsAreShortAndMany) {
   EXPECT_EQ(kernel_of(quotients, false).scratch.size(), 0u) << "products have other bits";
 }
 
-// While one unit divides, another makes products: the more units, the shorter are rows that gain, and the more may
-// stand beside a quotient.
+// While one unit divides, another computes products: with more units, shorter rows gain, and more operations may
+// accompany a quotient.
 TEST_P(Apart, QuotientsAreCountedForAllUnits) {
   const auto has_factors = [&](const char* operators, int64_t vectors, double units) {
     const snippet::Body body = body_of(text_of({operators, "%y", 0}, lanes(), vectors * lanes()));
@@ -121,7 +121,7 @@ TEST_P(Apart, RowsOfAllWidthsAreRight) {
   }
 }
 
-// Zeros, infinities and NaN as the machine has them, other numbers the nearest or the one beside it.
+// Zeros, infinities and NaN as from the machine, other numbers the correctly rounded one or its neighbour.
 class HardQuotients : public Apart {
  protected:
   static std::vector<float> hard() {
@@ -131,8 +131,8 @@ class HardQuotients : public Apart {
       for (const float m : {1.0f, -1.0f, 1.5f, 0x1.fffffep0f}) made.push_back(std::ldexp(m, exponent));
     return made;
   }
-  // Of each hard number, or as many of them as there are columns, by the divisors, which are alike in rows or columns.
-  // `beside`: operators and further outputs.
+  // Quotients of each hard number, or of as many of them as there are columns, by the divisors, which are equal across
+  // rows or columns. `beside`: further operators and outputs.
   void expect_quotients(std::span<const float> divisors, int64_t rows, int64_t columns, bool of_rows,
                         std::pair<std::string_view, std::string_view> beside = {}) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
@@ -172,7 +172,7 @@ TEST_P(HardQuotients, Apart) {
   expect_quotients(hard(), count, count, true);
 }
 
-// Rows that are long, or few: of the machine where a divisor is odd, for as many vectors as go side by side.
+// Long rows, or few: by the machine where a divisor is odd, for as many vectors as are processed together.
 TEST_P(HardQuotients, OfVectorsSideBySide) {
   const int64_t longer = 66 * lanes();
   const std::string text = snippet::print(kernel_of(text_of({"%y = Div %x, %v", "%y", 0}, 3, longer)));
@@ -181,7 +181,7 @@ TEST_P(HardQuotients, OfVectorsSideBySide) {
     for (const bool of_rows : {true, false}) expect_quotients(hard(), 40, columns, of_rows);
   for (const int64_t columns : {int64_t{0}, int64_t{1}, lanes() - 1, lanes(), lanes() + 1})
     for (const bool of_rows : {true, false}) expect_quotients(hard(), 100, columns, of_rows);
-  // Lanes of 64 bits beside: half as many at once, and masks that are as wide.
+  // With 64-bit lanes as well: half as many at once, and masks of the same width.
   expect_quotients(hard(), 40, longer + 3, true, {"%w = Cast %y {to = type<f64[*]>}\n", ", %w"});
 }
 

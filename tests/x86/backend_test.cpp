@@ -1,4 +1,4 @@
-// The targets of the plugin, without its library: what they take, what they make of it, what they refuse.
+// The targets of the plugin, without its library: what they accept, compile and refuse.
 #include "x86/backend.hpp"
 
 #include <gmock/gmock.h>
@@ -66,7 +66,7 @@ TEST_F(X86Backend, OneKernelForWhatIsMemoryBound) {
     EXPECT_THAT(*listing, HasSubstr(name));
 }
 
-// Threads share a long fold of few results: what they run stands behind the kernel.
+// Threads share a long reduction of few results: its stages follow the kernel.
 TEST_F(X86Backend, ListsTheStagesOfSharedFolds) {
   if (default_pool().threads() < 2) GTEST_SKIP() << "one thread runs the kernel";
   const auto executable_of = [](int64_t length) {
@@ -91,7 +91,7 @@ TEST_F(X86Backend, ListsTheStagesOfSharedFolds) {
   EXPECT_THAT(*small->listing(), Not(HasSubstr(".parts1")));
 }
 
-// Kernels run in another order than the graph has them: those without labels are found in a profile all the same.
+// Kernels run in a different order from the graph's: those without labels are still found in a profile.
 TEST_F(X86Backend, ProfilesNameKernels) {
   const auto target = backend();
   auto graph = *parse_graph(R"(graph @g(%x: f32[3,37], %b: f32[5], %c: f32[7]) -> (%y, %z, %w) {
@@ -135,7 +135,7 @@ TEST_F(X86Backend, PredictsTheLongerOfMovementAndArithmetic) {
   EXPECT_EQ(predicted(), 4 * (2 * 3 * 37 + 37));
 }
 
-// Of what is sure to fill L2 with its copy one kernel stores all outputs; else one is stored, and copied.
+// If a value and its copy certainly fill L2, one kernel stores all outputs; otherwise one is stored, and copied.
 TEST_F(X86Backend, StoresAgainWhatFillsL2WithItsCopy) {
   TargetDescription description = machine();
   description.memories = {{.name = "l2", .size_bytes = 2 * 4 * 1000}};
@@ -208,7 +208,7 @@ TEST_F(X86Backend, TakesNoMoreRegistersThanTheDescriptionStates) {
   const auto executable = built(*backend(target));
   const auto listing = executable->listing();
   ASSERT_TRUE(listing.ok());
-  for (const char* used : {"ymm5", "[rsp"}) EXPECT_THAT(*listing, HasSubstr(used));  // what has no place is spilled
+  for (const char* used : {"ymm5", "[rsp"}) EXPECT_THAT(*listing, HasSubstr(used));  // the remaining values are spilled
   for (const char* other : {"ymm6", "ymm15", "r15", "r9,"}) EXPECT_THAT(*listing, Not(HasSubstr(other)));
 }
 
@@ -258,7 +258,7 @@ TEST_F(X86Backend, BadDescriptionsAreErrors) {
   EXPECT_THAT(create_backend(driven).error().to_string(), HasSubstr("plugin x86 has none"));
 }
 
-// What a processor has besides is no mistake.
+// Additional features of a processor are not an error.
 TEST_F(X86Backend, DescriptionsMayListOtherFeatures) {
   TargetDescription more = machine();
   more.features.push_back("avx512_vnni");

@@ -1,6 +1,6 @@
-// Random bodies through the whole walk, on the machine, against their operators one by one; the registers of the
-// machine, and so few that values spill. Buffers end at guard pages. TENON_FUZZ_SEEDS sets how many seeds,
-// TENON_FUZZ_FIRST the first.
+// Random bodies through the whole compilation, on the machine, compared with their operators one by one; with the
+// registers of the machine, and with so few that values spill. Buffers end at guard pages. TENON_FUZZ_SEEDS sets the
+// number of seeds, TENON_FUZZ_FIRST the first.
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
 
@@ -27,7 +27,7 @@ Result<void> run(const LinearKernel& kernel, const TargetDescription& target, st
   return {};
 }
 
-// Non-temporal stores want rows that begin at whole lines: one row of any length, or any number of whole lines each.
+// Non-temporal stores need rows aligned to whole lines: one row of any length, or any number with whole lines each.
 void align_rows(RandomBody& random, Dims& extents) {
   if (extents.empty()) return;
   const bool one = random.pick(2) == 0;
@@ -38,7 +38,7 @@ void align_rows(RandomBody& random, Dims& extents) {
 
 class Bodies : public MachineTest {
  protected:
-  // `unswitches`: where there is a choice by what stands, it is two loops.
+  // `unswitches`: a loop that chooses by a loop-invariant condition becomes two loops.
   void try_seed(uint64_t seed, bool unswitches = false) {
     SCOPED_TRACE(str("seed ", seed, " (TENON_FUZZ_FIRST)"));
     const auto [isa, lanes] = GetParam();
@@ -173,7 +173,7 @@ TEST_P(Bodies, ChoicesBecomeTwoLoops) {
   EXPECT_GE(unswitched_, first == 1 && seeds >= 1000 ? 20 : 0) << "are to be drawn";
 }
 
-// Short rows of all widths, joined: rows before, at and behind the last joined one, all passes for large calls.
+// Short rows of all widths, joined: rows before, at and after the last joined one, with all passes for large calls.
 TEST_P(Bodies, ShortRowsAreJoined) {
   const auto [isa, lanes] = GetParam();
   const TargetDescription target = target_of(isa);
@@ -209,7 +209,8 @@ TEST_P(Bodies, ShortRowsAreJoined) {
   }
 }
 
-// Blocks of columns inside of the kernel, the last sweep one block behind: no block, one, several, and columns left.
+// Blocks of columns inside the kernel, with the last sweep one block behind: no block, one, several, and remaining
+// columns.
 TEST_P(Bodies, BlocksFollowOneAnother) {
   const auto [isa, lanes] = GetParam();
   const TargetDescription target = target_of(isa);

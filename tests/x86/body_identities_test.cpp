@@ -1,5 +1,4 @@
-// What bodies are rewritten to by algebra, node by node. That results stay what they were is tested by
-// body_numbers_test.cpp.
+// Algebraic rewrites of bodies, node by node. That results are unchanged is tested by body_numbers_test.cpp.
 #include "x86/body/identities.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +14,7 @@ namespace {
 using testing::body_of;
 using testing::nodes;
 
-// What is made of a choice between two values that are the same for all elements is made for each of these.
+// A function of a choice between two uniform values is computed for each of these.
 TEST(BodyIdentities, ChoicesBetweenTheSameForAllElements) {
   const auto of = [](const std::string& operators, const std::string& outputs = "%y", const std::string& n = "N") {
     return with_fewer_checks(
@@ -100,7 +99,7 @@ TEST(BodyIdentities, Identities) {
   EXPECT_FALSE(arm_is_zero(chosen + "%y = Sub %d, %two"));
   EXPECT_FALSE(arm_is_zero(chosen + "%f = Sub %d, %j\n%y = Add %f, %j"));
   EXPECT_FALSE(arm_is_zero(chosen + "%f = Sub %d, %j\n%y = Max %f, %d")) << "it is chosen anyway";
-  // What is chosen is the greater or the less, but for which zero it is.
+  // The chosen value is the greater or the less one, except for the sign of zero.
   EXPECT_EQ(nodes(of("%c = Greater %x, %z\n%y = Where %c, %x, %z"), "ClampLow"), 1);
   EXPECT_EQ(nodes(of("%c = Less %x, %z\n%y = Where %c, %x, %z"), "ClampHigh"), 1);
   EXPECT_EQ(nodes(of("%c = LessOrEqual %x, %z\n%y = Where %c, %x, %z"), "Where"), 1);
@@ -193,7 +192,7 @@ TEST(BodyIdentities, Identities) {
   EXPECT_EQ(nodes(of("%a = Max %x, %z\n%c = LessOrEqual %x, %a\n%y = Where %c, %i, %j"), "Where"), 1) << "not of NaN";
   // Signs.
   EXPECT_EQ(nodes(of("%a = Neg %x\n%f = Mul %a, %k\n%c = Neg %f\n%d = Abs %c\n%y = Sub %z, %d"), "Neg"), 0);
-  // What has no fraction.
+  // Values without a fractional part.
   const auto floors = [&](const std::string& operators) { return nodes(of(operators), "Floor"); };
   EXPECT_EQ(floors("%a = Cast %b {to = type<f32[*]>}\n%c = Mul %a, %k\n%d = Max %c, %o\n%y = Floor %d"), 0);
   EXPECT_EQ(floors("%a = Ceil %x\n%c = Sub %a, %k\n%d = Less %x, %k\n%f = Where %d, %c, %o\n%y = Floor %f"), 0);
@@ -208,7 +207,7 @@ TEST(BodyIdentities, Identities) {
       0);
   EXPECT_EQ(count("%a = Min %x, %z\n%c = Max %x, %a\n%y = Neg %c"), 3u) << "%z may be NaN";
   EXPECT_EQ(count("%a = Max %x, %z\n%c = Max %a, %z\n%y = Neg %c"), 3u) << "which zero it is";
-  // What is converted beside a bound of it.
+  // A value that is converted both as it is and after clamping.
   const auto converts = [&](const std::string& bounded) {
     return nodes(of("%s = Constant {value = dense<f32[]: -2.5>}\n" + bounded +
                     "\n%c = Cast %a {to = type<i32[*]>}\n%d = Cast %x {to = type<i32[*]>}\n%y = BitwiseXor %c, %d"),

@@ -1,7 +1,7 @@
-// Bodies of which the code looks at less than the operators say, on all that floats may be: NaN, infinities, zeros of
-// both signs, denormals, the bounds of integers; against the reference, bit for bit but for which NaN it is.
+// Bodies whose code ignores some of what the operators specify, on all kinds of floats: NaN, infinities, zeros of both
+// signs, denormals, the limits of integers; compared with the reference, bit for bit except for which NaN it is.
 //
-// TENON_FUZZ_SEEDS sets how many graphs are drawn, TENON_FUZZ_FIRST the first.
+// TENON_FUZZ_SEEDS sets the number of graphs, TENON_FUZZ_FIRST the first.
 #include "x86/body/numbers.hpp"
 
 #include <gtest/gtest.h>
@@ -165,7 +165,7 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%c = LessOrEqual %x, %z\n%d = Greater %z, %k\n%e = And %c, %d\n%y = Where %e, %x, %z",
       "%c = Less %x, %z\n%d = Equal %x, %k\n%e = GreaterOrEqual %z, %o\n%f = Or %c, %d\n%g = Or %e, %f\n%y = Where %g, "
       "%x, %z",
-      // Conditions of one value, of which one says all, and values that are chosen by what they are.
+      // Conditions on one value, one of which implies the others, and values chosen by a condition on themselves.
       "%c = Less %x, %k\n%d = LessOrEqual %x, %o\n%e = Or %c, %d\n%y = Where %e, %x, %z",
       "%c = Greater %x, %k\n%d = Less %o, %x\n%e = And %c, %d\n%y = Where %e, %x, %z",
       "%c = GreaterOrEqual %x, %o\n%d = LessOrEqual %x, %o\n%e = And %c, %d\n%y = Where %e, %x, %z",
@@ -195,13 +195,13 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%e = BitwiseXor %j, %s\n%f = BitwiseNot %i\n%m = Less %c, %s\n%n = Less %d, %s\n%o2 = Greater %d, %e\n%p = Or "
       "%m, "
       "%n\n%q = And %p, %o2\n%y = Where %q, %c, %f",
-      // Numbers that can be but one, and choices of what is the same everywhere.
+      // Numbers with only one possible value, and choices between equal values.
       "%a = Cast %x {to = type<u8[*]>}\n%i = Cast %a {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: "
       "255>}\n%t = "
       "Constant {value = dense<i32[]: -7>}\n%c = LessOrEqual %i, %s\n%b = Where %c, %t, %i\n%d = Mul %b, %t\n%e = Add "
       "%d, "
       "%i\n%f = Sub %e, %b\n%g = Greater %d, %i\n%y = Where %g, %f, %d",
-      // The greater and the less of what is compared, choices by one condition, signs that nobody sees, x - x.
+      // The greater and the less of the compared values, choices by the same condition, signs without effect, x - x.
       "%c = Greater %x, %z\n%y = Where %c, %x, %z",
       "%c = Greater %x, %z\n%y = Where %c, %z, %x",
       "%c = Less %x, %z\n%y = Where %c, %x, %z",
@@ -229,14 +229,14 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%a = Min %x, %z\n%c = Less %a, %z\n%d = GreaterOrEqual %x, %a\n%e = And %c, %d\n%y = Where %e, %a, %k",
       "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Max %i, %j\n%b = Min %i, %j\n%c = "
       "LessOrEqual %i, %a\n%d = LessOrEqual %i, %b\n%e = And %c, %d\n%f = Equal %a, %j\n%y = Where %e, %a, %b",
-      // The greater and the less where it is known which, differences from what is chosen.
+      // The greater and the less where it is known which one it is, differences from a chosen value.
       "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Max %i, %j\n%b = Min %j, %i\n%c = "
       "LessOrEqual %i, %j\n%d = Where %c, %a, %b\n%e = Greater %j, %i\n%f = Where %e, %b, %a\n%g = BitwiseXor %d, "
       "%f\n%y = BitwiseAnd %g, %a",
       "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%c = Less %x, %k\n%a = Where %c, %i, "
       "%j\n%b = Sub %a, %j\n%d = Where %c, %i, %j\n%e = Sub %j, %d\n%f = Where %c, %j, %i\n%g = Sub %f, %j\n%h = Max "
       "%b, %e\n%y = BitwiseXor %h, %g",
-      // Choices between numbers, and what is made of them.
+      // Choices between numbers, and operators applied to them.
       "%c = Less %x, %z\n%a = Where %c, %k, %o\n%b = Sub %a, %k\n%d = Mul %b, %k\n%y = Abs %d",
       "%c = Less %x, %z\n%a = Where %c, %k, %o\n%b = Mul %a, %k\n%d = Neg %b\n%e = Max %b, %d\n%y = Add %e, %x",
       "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: -7>}\n%t = Constant {value = dense<i32[]: "
@@ -247,7 +247,7 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%c = Greater %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %a, %k",
       "%c = Less %x, %o\n%d = Less %x, %k\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a",
       "%c = Less %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a",
-      // What is made of choices by way of comparisons, and comparisons of one integer with numbers.
+      // Operators on choices by way of comparisons, and comparisons of one integer with numbers.
       "%c = Less %x, %z\n%a = Where %c, %k, %o\n%d = LessOrEqual %a, %o\n%b = Where %d, %a, %k\n%e = Greater %b, "
       "%a\n%f = Or %d, %e\n%g = Where %f, %o, %b\n%h = Sub %g, %a\n%y = Mul %h, %k",
       "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 1>}\n%t = Constant {value = dense<i32[]: "
@@ -304,7 +304,7 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
   EXPECT_EQ(snippets_, std::size(kGraphs));
 }
 
-// The greatest and least of what rises or falls with x. Rows of two zeros are left out, of which it may be either.
+// The maximum and minimum of functions monotonic in x. Rows of two zeros are left out, for which it may be either.
 TEST_P(BodyNumbers, GreatestOfAllPairs) {
   const char* const kGraphs[] = {
       "%a = Add %x, %k\n%y = ReduceMax %a, %axes",
@@ -336,7 +336,7 @@ TEST_P(BodyNumbers, GreatestOfAllPairs) {
   EXPECT_EQ(snippets_, std::size(kGraphs));
 }
 
-// Of operators whose results are the same everywhere.
+// With operators whose results are the same everywhere.
 TEST_P(BodyNumbers, DrawnGraphsOfSpecialNumbers) {
   const std::vector<float>& numbers = special_numbers();
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(300);
@@ -365,7 +365,7 @@ TEST_P(BodyNumbers, DrawnGraphsOfSpecialNumbers) {
   EXPECT_GT(snippets_, seeds / 8);
 }
 
-// Of floats around the squares of constants, whose roots are those constants or stand next to them.
+// Floats around the squares of constants, whose roots are those constants or adjacent to them.
 TEST_P(BodyNumbers, RootsThatAreCompared) {
   for (const float bound : {0.0f, 1e-30f, 1e-20f, 0.0625f, 0.7f, 1.5f, 3.0f, 1e10f, 0x1.fffffep59f, 3e38f, -1.0f}) {
     std::vector<float> numbers = special_numbers();
@@ -421,7 +421,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   // Of all numbers, but not of NaN.
   EXPECT_EQ(nodes(of("%c = Greater %x, %o\n%d = Less %x, %k\n%e = Or %c, %d" + where), "Where"), 1);
   EXPECT_EQ(nodes(of("%c = Less %i, %five\n%d = Less %i, %six\n%e = And %c, %d" + where), "And"), 0);
-  // Of all integers, where one range ends beside the other's begin.
+  // Ranges that together hold all integers, where one ends next to the beginning of the other.
   EXPECT_EQ(nodes(of("%c = Less %i, %six\n%d = Greater %i, %five\n%e = Or %c, %d" + where), "Where"), 0);
   EXPECT_EQ(nodes(of("%c = Less %i, %six\n%d = GreaterOrEqual %i, %five\n%e = Or %c, %d" + where), "Where"), 0);
   EXPECT_EQ(nodes(of("%c = Less %i, %five\n%d = Greater %i, %five\n%e = Or %c, %d" + where), "Where"), 1);
@@ -446,7 +446,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   const std::string five = "%p = Min %t, %s\n%c = Greater %p, %s\n%a = Where %c, %t, %five\n%m = Mul %a, %six\n";
   EXPECT_EQ(nodes(of(byte + five + "%y = Sub %i, %m"), "Mul"), 0);
   EXPECT_EQ(nodes(of(byte + five + "%n = Mul %m, %i\n%y = Sub %n, %m"), "Mul"), 1);
-  // A bit that is set is not set the other way round, also of bytes and beside sums.
+  // A set bit is clear in the complement, also for bytes and next to sums.
   EXPECT_EQ(nodes(of("%n = BitwiseNot %i\n%u = BitwiseAnd %n, %i\n%e = Greater %u, %five" + where), "Where"), 0);
   EXPECT_EQ(nodes(of("%n = BitwiseNot %i\n%u = BitwiseAnd %n, %six\n%e = Greater %u, %five" + where), "Where"), 1);
   for (const char* op : {"BitwiseOr", "BitwiseXor"}) {
@@ -469,7 +469,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   EXPECT_EQ(nodes(of(positive + "%y = Max %a, %k"), "ClampLow"), 1);
 }
 
-// A choice within a choice of the same is one by both conditions.
+// A choice inside a choice of the same is one choice with both conditions.
 TEST(BodyNumbersOfGraphs, ChoicesOfTheSame) {
   const auto of = [](const std::string& choices) {
     const snippet::Body body = with_fewer_checks(
@@ -496,7 +496,8 @@ TEST(BodyNumbersOfGraphs, ChoicesOfTheSame) {
       << "others read it";
 }
 
-// What is one number everywhere, or varies over fewer dims than its operands, is made for as few elements as may be.
+// Uniform values, and values that vary over fewer dims than their operands, are computed for as few elements as
+// possible.
 TEST(BodyNumbersOfGraphs, MadeForFewerElements) {
   const auto of = [](const std::string& operators, const char* outputs = "%y") {
     return with_fewer_checks(
@@ -513,7 +514,7 @@ TEST(BodyNumbersOfGraphs, MadeForFewerElements) {
   EXPECT_EQ(of("%j = Sub %i, %i\n%y = Neg %j").nodes.size(), 2u);
   EXPECT_EQ(of("%c = Abs %x\n%d = Less %c, %o\n%y = Where %d, %x, %k").nodes.size(), 2u);
   EXPECT_EQ(of("%y = Where %never, %x, %r").nodes.size(), 1u);
-  // And what is made of such.
+  // And operators applied to such values.
   EXPECT_EQ(elements(of("%e = Exp %a\n%y = Add %e, %x"), "Exp"), 1);
   EXPECT_EQ(elements(of("%e = Exp %a\n%y = Neg %e"), "Exp"), 1);
   EXPECT_EQ(elements(of("%e = Exp %a\n%y = Neg %e"), "Spread"), 2);
@@ -577,7 +578,7 @@ TEST(BodyNumbersOfGraphs, RangesSpareChecks) {
   EXPECT_EQ(nodes(of(byte + "%r = Round %c\n%y = Cast %r {to = type<u8[*]>}"), "RoundInRange"), 1);
   EXPECT_EQ(nodes(of(byte + "%y = Cast %c {to = type<u32[*]>}"), "Wrap"), 1) << "NaN is 0";
   EXPECT_EQ(nodes(of("%r = Round %x\n%y = Cast %r {to = type<i32[*]>}"), "RoundInRange"), 0);
-  // Quotients: by what is apart from 0, and by a sum that x is part of.
+  // Quotients: by a value bounded away from 0, and by a sum that includes x.
   const std::string sum = "%h = Constant {value = dense<f32[]: 0.5>}\n%a = Abs %x\n%s = Add %h, %a\n";
   const auto bounds = [&](const std::string& operators) {
     const snippet::Body body = of(sum + operators + "\n%y = Cast %q {to = type<i8[*]>}");
@@ -643,7 +644,7 @@ TEST(BodyNumbersOfGraphs, ModerateDivisors) {
   EXPECT_FALSE(moderate("%a = Sqrt %z\n%d = ReduceProd %a, %axes"));
 }
 
-// Of which products make the root: not of denormals.
+// Where products compute the root: not for denormals.
 TEST(BodyNumbersOfGraphs, ModerateRoots) {
   const auto moderate = [](const std::string& operators) {
     const snippet::Body body = with_fewer_checks(

@@ -1,4 +1,4 @@
-// Graphs in text, and the body of their first snippet.
+// Graphs in text form, and the body of their first snippet.
 #pragma once
 #include <algorithm>
 #include <memory>
@@ -25,7 +25,7 @@ inline snippet::Body body_of(const std::string& text) {
   return *std::move(body);
 }
 
-// How many nodes of the body are of the operator.
+// The number of nodes of the body with this operator.
 inline int64_t nodes(const snippet::Body& body, std::string_view op) {
   return std::ranges::count_if(body.nodes, [&](const snippet::BodyNode& node) { return node.op.view() == op; });
 }

@@ -1,5 +1,5 @@
-// Functions of one byte by tables: the rows of the emitter table on every byte, which bodies have tables, and graphs
-// against the reference at all widths.
+// Functions of one byte by tables: the rows of the emitter table for every byte, which bodies have tables, and graphs
+// compared with the reference at all widths.
 #include "x86/body/byte_tables.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ int32_t extended(uint64_t entry, bool is_signed) {
 
 // ---- Rows ----
 
-// Each entry, whatever the other bits of its lane are.
+// Each entry, whatever the other bits of its lane.
 TEST(ByteTableRows, LookUpEveryByte) {
   std::mt19937 random(kSeed);
   size_t rows = 0;
@@ -127,7 +127,7 @@ TEST(ByteTables, AreOfOneByteAlone) {
       tables(tabulated(quantised("%c = DequantizeLinear %z, %s, %p\n%b = Mul %a, %c\n%y = QuantizeLinear %b, %t, %p"))),
       0);
   EXPECT_EQ(tables(tabulated(quantised("%b = Mul %a, %f\n%y = QuantizeLinear %b, %t, %p"))), 0);
-  // What goes on with other values begins with a table.
+  // An expression that continues with other values begins with a table.
   const Body both =
       tabulated(quantised("%b = Tanh %a\n%q = QuantizeLinear %b, %t, %p\n%d = DequantizeLinear %q, %t, "
                           "%p\n%e = Mul %d, %f\n%y = QuantizeLinear %e, %t, %p"));
@@ -226,7 +226,7 @@ TEST_P(ByteTableGraphs, AreTheReference) {
   }
 }
 
-// Operators on what the one before gives, beginning and ending with a byte.
+// A chain of operators that begins and ends with a byte.
 TEST_P(ByteTableGraphs, DrawnOnesAreTheReference) {
   const char* const kFloats[] = {"Sigmoid %", "Tanh %",    "Exp %",     "Abs %",      "Neg %",
                                  "Floor %",   "Erf %",     "Mul %t, %", "Add %s, %",  "Max %t, %",
@@ -258,7 +258,7 @@ TEST_P(ByteTableGraphs, DrawnOnesAreTheReference) {
   EXPECT_GT(tabulated, seeds / 2);
 }
 
-// All of a vector of bytes at once, and beyond the caches in several stretches.
+// A whole vector of bytes at once, and beyond the caches in several stretches.
 TEST_P(ByteTableGraphs, GoAsBytes) {
   const std::string text = quantised("%b = Sigmoid %a\n%y = QuantizeLinear %b, %t, %p");
   EXPECT_EQ(count(text, "ByteTableBytes"), 1);

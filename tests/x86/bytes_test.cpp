@@ -1,7 +1,7 @@
-// Arithmetic of narrow integers, whose lanes are bytes where they can, and conversions of floats to them: every pair of
-// bytes, numbers that no integer holds, and drawn graphs, against the reference and guard pages.
+// Arithmetic of narrow integers, in byte lanes where possible, and conversions of floats to them: every pair of bytes,
+// numbers that no integer represents, and drawn graphs, compared with the reference and between guard pages.
 //
-// TENON_FUZZ_SEEDS sets how many graphs are drawn, TENON_FUZZ_FIRST the first.
+// TENON_FUZZ_SEEDS sets the number of graphs, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 
 #include <bench/drawn_graph.hpp>
@@ -61,7 +61,7 @@ class Bytes : public ::testing::TestWithParam<Isa> {
   }
 };
 
-// Each operator on all pairs of bytes, and on fewer of them; results go on as bytes, as 32 bits and as floats.
+// Each operator on all pairs of bytes, and on fewer of them; results are used as bytes, as 32 bits and as floats.
 TEST_P(Bytes, AllPairs) {
   const char* const kBodies[] = {
       "%y = Add %x, %z",
@@ -118,7 +118,7 @@ TEST_P(Bytes, AllPairs) {
   }
 }
 
-// -128 has no magnitude that is a byte; its negative is itself.
+// The magnitude of -128 is not a byte; its negative is itself.
 TEST_P(Bytes, OfOne) {
   Tensor x = *Tensor::zeros(kI8, {512});
   for (int64_t i = 0; i < 512; ++i) x.set_int(i, i % 256 - 128);
@@ -129,7 +129,7 @@ TEST_P(Bytes, OfOne) {
   }
 }
 
-// Of bytes that are compared as floats, with numbers that are no bytes as well, and with each other.
+// Bytes that are compared as floats, also with numbers that are not bytes, and with each other.
 TEST_P(Bytes, ComparedAsFloats) {
   for (const char* element : {"i8", "u8"}) {
     const ElementType type = *ElementType::parse(element);
@@ -149,7 +149,7 @@ TEST_P(Bytes, ComparedAsFloats) {
   }
 }
 
-// What is one number everywhere, of the code or of a tensor, is stored as vectors of bytes.
+// Uniform values, constant or from a tensor, are stored as vectors of bytes.
 TEST_P(Bytes, OneNumberEverywhere) {
   std::mt19937 random(5);
   for (const char* element : {"i8", "u8"}) {
@@ -172,7 +172,7 @@ TEST_P(Bytes, OneNumberEverywhere) {
   }
 }
 
-// Sums and shifts for some, and what is a product.
+// Sums and shifts for some constants, products for the others.
 TEST_P(Bytes, ProductsByConstants) {
   for (const char* element : {"i8", "u8"}) {
     const ElementType type = *ElementType::parse(element);
@@ -196,8 +196,8 @@ TEST_P(Bytes, ProductsByConstants) {
   EXPECT_GT(of(77, "MulBytes"), 0);
 }
 
-// A condition of the row beside those of its elements; bytes whose sums go on as floats and as integers of 32 bits, and
-// such integers of which low bytes are left.
+// A condition per row beside those per element; bytes whose sums are used as floats and as 32-bit integers, and such
+// integers of which only low bytes remain.
 TEST_P(Bytes, BesideOtherLanes) {
   std::mt19937 random(3);
   const char* const kBodies[] = {
@@ -205,10 +205,10 @@ TEST_P(Bytes, BesideOtherLanes) {
       "%a = Add %x, %r\n%b = Sub %a, %k\n%c = Less %b, %x\n%d = Where %c, %k, %b\n%y = Cast %d {to = type<f32[*]>}",
       "%a = Add %x, %r\n%b = Sub %k, %a\n%c = Mul %b, %b\n%y = Cast %c {to = type<i32[*]>}",
       "%a = Add %w, %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Less %b, %x\n%d = Where %c, %x, %b\n%y = Neg %d",
-      // Chosen of two that are alike in all lanes; no tensor of bytes.
+      // A choice between two values that are equal in all lanes; no tensor of bytes.
       "%b = Cast %w {to = type<i8[*]>}\n%c = Less %b, %r\n%d = Where %c, %r, %k\n%e = Less %d, %b\n%y = Where %e, %k, "
       "%b",
-      // Beside what is made of bytes that are alike in all lanes.
+      // With operators on bytes that are equal in all lanes.
       "%a = BitwiseOr %r, %k\n%c = Less %x, %r\n%b = Where %c, %x, %a\n%d = Less %b, %k\n%e = Mul %b, %a\n%y = Where "
       "%d, %e, %x",
       "%a = Abs %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Cast %w {to = type<i8[*]>}\n%d = Max %b, %c\n%e = Add %d, "
@@ -242,8 +242,8 @@ TEST_P(Bytes, BesideOtherLanes) {
             2);
 }
 
-// Of four vectors' comparisons one mask, where what is chosen counts by its low bytes alone and no more is packed for
-// it.
+// The comparisons of four vectors become one mask if only the low bytes of the chosen values matter, and if packing
+// them needs no further instructions.
 TEST_P(Bytes, ChosenByOtherLanes) {
   const auto text = [](const std::string& w, int64_t n, const std::string& body) {
     return str("graph @g(%x: i8[", n, "], %w: ", w, "[", n, "]) -> %y {\n%k = Constant {value = dense<i8[]: 7>}\n",
@@ -295,7 +295,7 @@ TEST_P(Bytes, ThatSpill) {
   }
 }
 
-// Beside much else, and with what it costs to bring bytes of 32-bit lanes side by side for each store.
+// Together with many other operations, and including the cost of packing bytes of 32-bit lanes for each store.
 TEST_P(Bytes, ThatSpillBesideFloats) {
   const std::string text =
       "graph @g(%x: f32[N]) -> %y {\n%c = Constant {value = dense<f32[]: 0.55>}\n"
@@ -330,7 +330,7 @@ TEST_P(Bytes, FloatsThatNoByteHolds) {
   EXPECT_GT(count("graph @g(%x: f32[N]) -> %y {\n%y = Cast %x {to = type<u8[*]>}\n}", "ConvertInRange"), 0);
 }
 
-// Clamped floats of which four vectors become one of bytes: packing saturates, but not for who reads what was clamped.
+// Clamped floats, of which four vectors become one of bytes: packing saturates, but not for other readers.
 TEST_P(Bytes, FloatsThatAreClamped) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> numbers{0,      -0.0f,   -0.5f,   0.5f,  4.9f,   -4.9f,  100, 126.6f, 127.5f,
@@ -369,7 +369,7 @@ TEST_P(Bytes, FloatsThatAreClamped) {
   EXPECT_EQ(lower_bounds("i8"), 0);
 }
 
-// Floats that are never NaN: packing to i8 has the lower bound, too.
+// Floats that are never NaN: packing to i8 enforces the lower bound, too.
 TEST_P(Bytes, NumbersThatAreClamped) {
   const std::vector<int> numbers{0,    1,    -1,   253,  254,   255,    256,        257,        -255,
                                  -256, -257, -258, 9999, -9999, 100000, 2147483647, -2147483647};
@@ -426,7 +426,7 @@ TEST_P(Bytes, QuantisedNumbersAreRoundedAndKeptInRange) {
   for (const char* spared : {"RoundEven", "Wrap", "Where", "NotEqual"}) EXPECT_EQ(count(text, spared), 0) << spared;
 }
 
-// As drawn_loops_bench draws them: of all types, known extents and shapes.
+// As drawn by drawn_loops_bench: all types, known extents and shapes.
 TEST_P(Bytes, DrawnGraphsKeepToTheBounds) {
   GuardedGraph runner(testing::target_of_machine(GetParam()), {.small_caches = false});
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(200);

@@ -26,7 +26,7 @@ TEST(CodeMarks, TellsWhoseCodeAnOffsetIs) {
 }
 
 TEST(CodeMarks, AreEqualByWhatTheySay) {
-  // However their texts lie: of these the label stands twice.
+  // Wherever their texts are stored: the label occurs twice in these.
   const CodeMarks again{{0, "Exp a", "x"}, {8, "", "y"}, {9, "Exp a", "z"}};
   EXPECT_EQ(again, (CodeMarks{{0, "Exp a", "x"}, {8, "", "y"}, {9, "Exp a", "z"}}));
   EXPECT_NE(again, kMarks);

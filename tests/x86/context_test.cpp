@@ -42,7 +42,7 @@ TEST(X86Context, TheConstantsLieBehindTheCodeAligned) {
   EXPECT_EQ(bits, 0x3f800000u);
 }
 
-// Instructions of all encodings, with constants, of which finish() tells where they lie.
+// Instructions of all encodings with constants, whose positions finish() reports.
 void write_piece(X86Context& c, int piece, size_t first, size_t last) {
   using Xbyak::util::rcx;
   using Xbyak::util::rsi;
@@ -92,7 +92,7 @@ TEST(X86Context, CodeInTurnIsThatWrittenInTurn) {
   EXPECT_EQ(in_turn.bytes, expected.bytes);
 }
 
-// As if it had been written last, and listed as what asked for it.
+// As if it had been written last, and listed under the code that requested it.
 TEST(X86Context, CodeThatSeldomRunsLiesBehindAllOther) {
   ConstantPool pool, other_pool;
   X86Context c(Isa::avx2, pool), other(Isa::avx2, other_pool);
@@ -177,7 +177,7 @@ TEST(X86Context, CodeThatKeepsNoConstantsDoesNotJump) {
   EXPECT_TRUE(object.marks.empty());
 }
 
-// By where it lies in its memory, which must begin at a line as code does where it runs.
+// Relative to its memory, which must be aligned to a cache line, as code is where it runs.
 TEST(X86Context, CodeIsAlignedWhereverItHasGrownTo) {
   ConstantPool pool;
   X86Context c(Isa::avx2, pool);

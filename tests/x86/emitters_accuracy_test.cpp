@@ -1,6 +1,6 @@
-// How far the approximated functions of the x86 emitters are from the truth, over all floats: against the functions of
-// std in f64. Every kStride-th float is taken, or every TENON_EMITTER_STRIDE-th, with the neighbours of powers of two
-// (bench/accuracy_walk.cpp takes all 2^32); TENON_EMITTER_REPORT=1 prints the worst argument:
+// The errors of the approximated functions of the x86 emitters, over all floats: compared with the functions of std in
+// f64. Every kStride-th float is tested, or every TENON_EMITTER_STRIDE-th, with the neighbours of powers of two
+// (bench/accuracy_walk.cpp tests all 2^32); TENON_EMITTER_REPORT=1 prints the worst argument:
 //
 //   TENON_EMITTER_STRIDE=127 TENON_EMITTER_REPORT=1 x86_emitters_accuracy_test --gtest_filter='*Erf*'
 #include <array>
@@ -78,7 +78,7 @@ class Walk {
   std::array<Worst, 2> worst_{};
 };
 
-// Of one operand: all floats at a stride. Of two: their special values in pairs, then seeded random ones.
+// One operand: all floats at a stride. Two: pairs of special values, then seeded random ones.
 void walk_floats(Walk& walk, const MathCase& math) {
   constexpr uint32_t kSeed = 20261122;
   if (!math.unary) {
@@ -137,7 +137,7 @@ MathCase swish_of() {
   return made;
 }
 
-// With small ones x is large where the gate ends, with large ones small; with 0 infinities have no result.
+// With a small alpha, x is large where the gate ends, with a large one small; with 0, infinities have no result.
 TEST(SwishOfAlpha, IsAsStated) {
   const MathCase cases[] = {swish_of<0.0f>(),  swish_of<0x1p-44f>(), swish_of<-0x1p-44f>(), swish_of<0x1p-20f>(),
                             swish_of<-1.0f>(), swish_of<1e10f>(),    swish_of<-3.4e38f>()};
@@ -169,7 +169,7 @@ MathCase raise_by(std::initializer_list<std::string_view> flags) {
   return made;
 }
 
-// Of all numbers of which the row is asked (x86/body/numbers.hpp).
+// All numbers for which the row is used (x86/body/numbers.hpp).
 TEST(PowersByConstants, AreAsStated) {
   const MathCase cases[] = {raise_by<2.4f>({}),
                             raise_by<0.3f>({}),
@@ -219,7 +219,7 @@ TEST(PowersByConstants, OfFewLanes) {
     }
 }
 
-// Results between 0 and the least float take the machine many times as long as others, and of masked scores all are
+// Results between 0 and the least float take the machine many times as long as others, and with masked scores all are
 // such.
 TEST(EmitterSpeed, PowersOfMaskedScoresDoNotUnderflow) {
   const MathCase& exponential = *std::ranges::find(math_cases(), "Exp", &MathCase::op);

@@ -1,4 +1,4 @@
-// Conversions between all lane types, and to the values of narrower ones, against those of the tensor library.
+// Conversions between all lane types, and to the values of narrower ones, compared with those of the tensor library.
 #include <array>
 #include <set>
 

@@ -1,5 +1,5 @@
-// Quotients, remainders and powers of integers, and remainders of floats, where they are hardest: at the whole numbers
-// of quotients, at the ends of types, of operands of all sizes.
+// Quotients, remainders and powers of integers, and remainders of floats, in the hardest cases: near whole quotients,
+// at the limits of types, with operands of all sizes.
 #include <bit>
 #include <cmath>
 #include <random>
@@ -60,7 +60,7 @@ ElementType type_of() {
   return sizeof(T) == 8 ? kU64 : kU32;
 }
 
-// Integers of any number of bits, and pairs of which the first is a multiple of the second, or one beside it.
+// Integers of any number of bits, and pairs of which the first is a multiple of the second, or adjacent to one.
 template <class T>
 std::vector<Column> integer_pairs(int most_bits) {
   std::mt19937_64 random(kSeed);
@@ -133,7 +133,7 @@ TEST_P(EmitterDivision, OfIntegersOfAllSizes) {
   check(uint64_t{});
 }
 
-// All pairs of bytes, and such of 16 bits.
+// All pairs of bytes, and pairs of 16 bits.
 TEST_P(EmitterDivision, OfIntegersThatFitF32) {
   const auto check = [&]<class T>(T) {
     std::vector<Column> bytes(2, {type_of<T>(), std::vector<uint64_t>(kPairs)});
@@ -153,7 +153,7 @@ TEST_P(EmitterDivision, OfIntegersThatFitF32) {
   check(uint32_t{});
 }
 
-// Of any two numbers, of those whose quotient is of any size up to all that the type has, and multiples.
+// Any two numbers, numbers whose quotient has any size up to the limits of the type, and multiples.
 template <class T>
 std::vector<Column> float_pairs() {
   std::mt19937_64 random(kSeed);

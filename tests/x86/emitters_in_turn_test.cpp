@@ -1,4 +1,4 @@
-// Rows of several vectors: they compute what the rows of one do, bit by bit.
+// Rows for several vectors compute the same as the rows for one, bit by bit.
 #include <cstring>
 #include <limits>
 
@@ -17,12 +17,12 @@ using Xbyak::util::rsi;
 
 constexpr uint32_t kSeed = 20261126;
 
-// Types of one size.
+// Types of the same size.
 struct Types {
   ElementType operand, result;
 };
 
-// A loop over so many vectors at a time: params are how often, the operands' array and the results'.
+// A loop over several vectors at a time: params are the trip count, the operands' array and the results' array.
 CodeObject loop_of(const JitterRow& row, size_t count, const RowRun& run, Types types) {
   codegen::ConstantPool pool(run.isa == Isa::avx512 ? 1 : 8);
   X86Context c(run.isa, pool);
@@ -75,7 +75,7 @@ std::vector<uint64_t> run_in_turn(const JitterRow& row, size_t count, const RowR
   return {made.begin(), made.end()};
 }
 
-// The first that takes `operands` operands and results each.
+// The first row with `operands` operands and as many results.
 const JitterRow* row_of(Isa isa, Name op, Types types, size_t operands, const Attributes& attributes) {
   const std::vector<ElementType> in(operands, types.operand), out(operands, types.result);
   for (const JitterRow* row : elementwise_table().rows())
@@ -130,7 +130,7 @@ TEST_P(RowsInTurn, ComputeTheBitsOfOneVectorsRows) {
   EXPECT_GT(rows, 0);
 }
 
-// One float that does not fit, among vectors of such that do.
+// One float that does not fit, among vectors of floats that do.
 TEST_P(RowsInTurn, ConvertWhatFitsAndWhatDoesNot) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   constexpr size_t kApart = 101;  // so it is in each lane once

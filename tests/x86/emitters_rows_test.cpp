@@ -1,4 +1,4 @@
-// Every row of the table of elementwise operators against an oracle, in every placement of operands and result.
+// Every row of the table of elementwise operators compared with an oracle, in every placement of operands and result.
 #include <bit>
 #include <cmath>
 
@@ -11,7 +11,7 @@ using codegen::JitterRow;
 
 constexpr uint32_t kSeed = 20261122;
 
-// Full vectors, and half of them where 32-bit lanes live in a body with 64-bit ones.
+// Full vectors, and half of them if 32-bit lanes are in a body with 64-bit ones.
 std::vector<int> lane_counts(Isa isa, ElementType type) {
   const int full = lanes_of(isa, type);
   if (type.bits() == 64) return {full};
@@ -43,15 +43,15 @@ std::string hex(uint64_t bits) {
   return text;
 }
 
-// Rows of extrema that say less (x86/body/spared.hpp): of NaN and of zeros of both signs, or of floats with a sign,
-// nothing.
+// Rows of extrema with weaker guarantees (x86/body/spared.hpp): none for NaN and for zeros of both signs, or for floats
+// with a sign.
 const Name kNumbers("numbers"), kMagnitudes("magnitudes");
 bool is_asked(const Attributes& attributes, std::span<const uint64_t> in) {
   const auto as = [](uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); };
   const bool zeros = as(in[0]) == 0 && as(in[1]) == 0;
   return !attributes.has(kNumbers) || !(std::isnan(as(in[0])) || std::isnan(as(in[1])) || zeros);
 }
-// Those without which the row takes no operands.
+// The attributes without which the row accepts no operands.
 Attributes attributes_of(const JitterRow& row, ElementType type) {
   if (!row.accepts) return {};
   const std::vector<ElementType> in(2, type), out(1, type);
@@ -105,8 +105,8 @@ void expect_close(const RowRun& run, const MathCase& oracle, std::span<const Col
   }
 }
 
-// The placements and widths differ in registers only: special values and a few others do. How well the functions are
-// approximated is the matter of emitters_accuracy_test.cpp.
+// The placements and widths differ only in registers, so special values and a few others suffice. The accuracy of the
+// functions is tested by emitters_accuracy_test.cpp.
 void expect_math(const RowRun& run, const MathCase& oracle) {
   static const std::vector<Column> pairs = sample_columns(kF32, 2, kSeed);
   RowRun given = run;
@@ -119,7 +119,7 @@ void expect_math(const RowRun& run, const MathCase& oracle) {
   }
 }
 
-// The row is told of fewer scratch registers than it asks for: it must need them all, at one width or other.
+// The row gets fewer scratch registers than it requests: it must need them all at some width.
 void expect_scratch_needed(const JitterRow& row, std::span<const RowRun> runs, std::span<const Column> columns,
                            ElementType result) {
   if (row.scratch.vectors == 0) return;
@@ -143,14 +143,14 @@ const ExactCase* find_exact(std::string_view op) {
     if (c.op == op) return &c;
   return nullptr;
 }
-// Those of passes: bytes_test.cpp, byte_tables_test.cpp, passes_test.cpp, passes_quotients_test.cpp.
+// Rows of passes: bytes_test.cpp, byte_tables_test.cpp, passes_test.cpp, passes_quotients_test.cpp.
 bool of_a_pass(std::string_view op) {
   return op.ends_with("Bytes") || op.starts_with("UnpackBytes") || op == "SpreadByte" || op == "SpreadMask" ||
          op == "PackMask" || op == "ConvertInRange" || op == "RoundInRange" || op == "ClampLowOfNaN" ||
          op == "ByteTable" || op == "OddDivisor" || op == "DivStanding" || op == "MulByPower" ||
          op == "SqrtByProducts" || op == "Keep" || op == "Drop" || op == "NegAbs";
 }
-// Those of several vectors: emitters_in_turn_test.cpp; tabulated_test.cpp.
+// Rows for several vectors: emitters_in_turn_test.cpp; tabulated_test.cpp.
 bool has_own_test(std::string_view op) {
   return op == "Convert" || op == "Round" || op == "Wrap" || op == "PowBy" || op.starts_with("Tabulated") ||
          of_a_pass(op) || op.find("InTurn") != op.npos;

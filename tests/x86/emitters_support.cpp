@@ -23,7 +23,7 @@ constexpr size_t kSlot = 64;
 int vectors_of(Isa isa) { return isa == Isa::avx512 ? 32 : 16; }
 bool in_opmask(Isa isa, ElementType element) { return isa == Isa::avx512 && element.is_bool(); }
 
-// Bytes of a lane of `element` in the arrays that the machine code walks.
+// Bytes per lane of `element` in the arrays of the machine code.
 size_t lane_bytes(ElementType element, int lanes) {
   return static_cast<size_t>(element.is_bool() ? mask_bits(lanes) : element.bits()) / 8;
 }
@@ -49,7 +49,7 @@ class Runnable {
 
 volatile size_t g_instructions = 0;
 
-// The machine traps behind each instruction while one of these lives: their number.
+// Counts the instructions executed during its lifetime, with the trap flag.
 class InstructionCount {
  public:
   InstructionCount() {
@@ -81,7 +81,7 @@ class InstructionCount {
   struct sigaction before_ {};
 };
 
-// One kernel: which registers it uses, and its code.
+// One kernel: its registers, and its code.
 class Driver {
  public:
   Driver(const RowRun& run, std::span<const Column> operands, ElementType result) : run_(run) {
@@ -195,7 +195,7 @@ class Driver {
   std::vector<int> vectors_, masks_;
 };
 
-// Between columns and the arrays of machine code.
+// Conversion between columns and the arrays of machine code.
 std::vector<std::byte> pack(const Column& column, const RowRun& run) {
   const auto lanes = static_cast<size_t>(run.lanes);
   if (in_opmask(run.isa, column.element)) {
@@ -233,7 +233,7 @@ Column unpack(std::span<const std::byte> packed, ElementType element, size_t cou
   return column;
 }
 
-// Registers that are neither result nor scratch: operands hold what was loaded last, others the poison.
+// Registers that are neither result nor scratch: operands hold what was loaded last, others a poison value.
 void expect_untouched(const RowRun& run, const Driver& driver, std::span<const uint64_t> dump) {
   const auto vector_words = static_cast<size_t>(vector_bits(run.isa) / 64);
   for (int i = 0; i < vectors_of(run.isa); ++i) {

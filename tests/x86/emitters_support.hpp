@@ -1,5 +1,5 @@
 // Runs one row of the x86 jitter table over arrays, in machine code of its own: a loop of full vectors around the one
-// instruction. Watches what the instruction must leave alone.
+// instruction. Checks what the instruction must not change.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace tenon::x86::test {
 
 using namespace tenon::test;
 
-// Which register the result is in: the first free one (-1), or operand i's. `shared`: all operands are in one register.
+// The register of the result: the first free one (-1), or operand i's. `shared`: all operands are in the same register.
 struct Placement {
   int result_in = -1;
   bool shared = false;
@@ -32,8 +32,8 @@ struct RowRun {
   size_t* instructions = nullptr;
 };
 
-// The columns are of one length, a multiple of 16. Fails the test, and says what it was, when a register changes that
-// is neither the result's nor a scratch register.
+// The columns have the same length, a multiple of 16. Fails the test with a description when a register changes that is
+// neither the result's nor a scratch register.
 Result<Column> run_row(const RowRun& run, std::span<const Column> operands, ElementType result);
 
 std::string describe(const RowRun& run);

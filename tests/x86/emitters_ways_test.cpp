@@ -1,5 +1,5 @@
-// Functions that go around a part of their instructions where all lanes are ordinary: which operands are, and that the
-// others get what is theirs, in whichever lane, beside ordinary ones.
+// Functions that skip a part of their instructions if all lanes are ordinary: which operands are ordinary, and that
+// others get their results in any lane, beside ordinary ones.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -60,8 +60,8 @@ std::vector<Ways> ways() {
 
 class EmitterWays : public testing::TestWithParam<Ways> {
  protected:
-  // Runs one vector of ordinary operands but for `odd` in `lane`, checks all results, and returns how many instructions
-  // ran.
+  // Runs one vector of ordinary operands, except for `odd` in `lane`, checks all results, and returns how many
+  // instructions ran.
   size_t instructions(Isa isa, Operands odd, size_t lane) {
     constexpr Operands kOrdinary{3, 2};
     const MathCase& math = *std::ranges::find(math_cases(), GetParam().op, &MathCase::op);

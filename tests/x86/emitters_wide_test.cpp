@@ -1,4 +1,4 @@
-// How far the functions of f64 are from the truth: against those of std in long double, which has 11 bits more on x86.
+// The errors of the functions of f64: compared with those of std in long double, which has 11 bits more on x86.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -30,7 +30,7 @@ double random_in(std::mt19937_64& random, double low, double high) {
   return std::uniform_real_distribution<double>(low, high)(random);
 }
 
-// All finite results and what is beyond, and small arguments; the borders between one exponent and the next.
+// All finite results and beyond, and small arguments; the borders between exponents.
 std::vector<Arguments> exponentials(std::mt19937_64& random) {
   std::vector<Arguments> values;
   for (size_t i = 0; i < kValues; ++i) {
@@ -43,7 +43,7 @@ std::vector<Arguments> exponentials(std::mt19937_64& random) {
   return values;
 }
 
-// Of every exponent, denormal numbers too; around 1, and around the borders of the significand.
+// Every exponent, denormals included; around 1, and around the borders of the significand.
 std::vector<Arguments> logarithms(std::mt19937_64& random) {
   std::vector<Arguments> values;
   for (size_t i = 0; i < kValues; ++i) {
@@ -55,7 +55,7 @@ std::vector<Arguments> logarithms(std::mt19937_64& random) {
   return values;
 }
 
-// b of a size that a^b is finite for, of a of every exponent and near 1; pairs of special values; whole and half
+// b with a size for which a^b is finite, for a with every exponent and near 1; pairs of special values; whole and half
 // numbers.
 std::vector<Arguments> powers(std::mt19937_64& random) {
   std::vector<Arguments> values;
@@ -75,7 +75,7 @@ std::vector<Arguments> powers(std::mt19937_64& random) {
   return values;
 }
 
-// Of infinities by the function of f64: that of long double (glibc 2.36) says that -inf to the power of -2^63 is inf.
+// For infinities by the function of f64: that of long double (glibc 2.36) gives inf for -inf to the power of -2^63.
 long double exact_power(long double a, long double b) {
   return std::isinf(a) ? std::pow(static_cast<double>(a), static_cast<double>(b)) : std::pow(a, b);
 }
@@ -145,7 +145,7 @@ TEST_P(WideFunctions, AreAsExactAsTheirRowsState) {
   }
 }
 
-// Integers to the power of floats become integers: what is cut off must not be a whole number's last digit.
+// Integers to the power of floats become integers: truncation must not change a whole number's last digit.
 TEST_P(WideFunctions, PowersThatAreWholeNumbersAreExact) {
   std::vector<Column> columns(2, Column{kF64, {}});
   std::vector<double> expected;

@@ -1,4 +1,4 @@
-// Rows of a few elements: folds of the lanes that hold them, and masks of counts that stand in the code.
+// Rows of a few elements: reductions over the lanes that hold them, and masks of counts that are constants of the code.
 #include <cstring>
 #include <random>
 
@@ -16,7 +16,7 @@ class FirstLanes : public MachineTest {
   int lanes() const { return GetParam().lanes; }
   bool possible(ElementType element) const { return lanes() * element.bits() <= vector_bits(GetParam().isa); }
 
-  // Four rows as they lie in memory, each folded into all lanes: alone, together, or by way of four lanes.
+  // Four rows, consecutive in memory, each folded into all lanes: alone, together, or by way of four lanes.
   enum class Form : uint8_t { alone, together, packed };
   std::shared_ptr<const JitCode> fold(ElementType element, const char* by, Form form, int64_t first) const {
     KernelBuilder b{GetParam().isa, lanes()};
@@ -130,7 +130,7 @@ snippet::LinearKernel parsed(const std::string& by, int64_t bits, const std::str
   return b.kernel;
 }
 
-// What a Load leaves behind a row's end is 0, which counts in all folds but sums.
+// A Load gives 0 after a row's end, which affects all reductions except sums.
 TEST(MarkedFolds, AreOfLanesThatChangeNothing) {
   const auto first = [](const snippet::LinearKernel& kernel) {
     for (const snippet::Instruction& one : kernel.body)

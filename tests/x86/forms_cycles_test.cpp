@@ -1,4 +1,4 @@
-// What a call of a form costs, in cycles.
+// The cost of a call of a form, in cycles.
 #include <cmath>
 #include <utility>
 
@@ -28,7 +28,7 @@ TEST_P(FormsCycles, CyclesOfACallCountTripsOfLoops) {
   EXPECT_EQ(maker.cycles_of_call(kernel), std::nullopt);
 }
 
-// Of two whens one runs.
+// One of two whens runs.
 TEST_P(FormsCycles, CyclesOfACallCountOneOfTwoWhens) {
   const FormMaker maker(target(), **jitter_table(), {});
   const int lanes = lanes_of(GetParam(), kF32);
@@ -48,7 +48,7 @@ TEST_P(FormsCycles, CyclesOfACallCountOneOfTwoWhens) {
   EXPECT_EQ(*maker.cycles_of_call(both), *maker.cycles_of_call(one));
 }
 
-// Whether several vectors or rows go at once, rows are one stretch, or a loop walks several stretches of one.
+// Whether several vectors or rows are processed at once, rows form one stretch, or a loop traverses several stretches.
 TEST_P(FormsCycles, CyclesOfACallGoWithItsElements) {
   const FormMaker maker(target(), **jitter_table(), {});
   const auto per_element = [&](std::string_view dims, int64_t elements, std::string_view operators) {
@@ -74,8 +74,7 @@ TEST_P(FormsCycles, CyclesOfACallGoWithItsElements) {
   expect_alike(per_element("4,1024", 4096, norm), per_element("2,8,1024", 16384, groups), "a stretch");
 }
 
-// A table takes the place of the function and of what stands before it. Calls that join short rows do not run the tail
-// of each.
+// A table replaces the function and the operators before it. Calls that join short rows do not run the tail of each.
 TEST_P(FormsCycles, CyclesOfACallAreThoseOfTheFinishedKernel) {
   Compiler compiler(target(), **jitter_table());
   const auto cycles = [&](std::string_view type, std::string_view operators) {

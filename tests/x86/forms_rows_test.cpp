@@ -1,4 +1,4 @@
-// How forms walk rows: in merged sweeps, several short ones at once, alone, and fetched from how far.
+// How forms traverse rows: in merged sweeps, several short ones at once, alone, and with which prefetch distance.
 #include <tuple>
 
 #include "x86/forms_support.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using FormsRows = Forms;
 
-// Where a fold takes more than L2, of what is known and of what a call shows.
+// If a reduction takes more than L2, from what is known and from what a call shows.
 TEST_P(FormsRows, SweepsAreMergedOfLongStretches) {
   const auto least = [&](std::string_view shape, int axis, std::string_view op = "Softmax") {
     const FormMaker maker(target(), **jitter_table(), {});
@@ -33,7 +33,7 @@ TEST_P(FormsRows, SweepsAreMergedOfLongStretches) {
   EXPECT_EQ(least("N,100", 1, "LpNormalization"), Least{}) << "one sweep, and another that stores";
 }
 
-// Also within the last-level cache, of rows that L2 does not hold, where lines are fetched out of that.
+// Also within the last-level cache, for rows that L2 does not hold, if lines are prefetched from there.
 TEST_P(FormsRows, SweepsAreMergedWhereTheLastLevelAnswersSlowly) {
   const auto least = [&](const TargetDescription& from, std::string_view op) -> std::vector<int64_t> {
     const FormMaker maker(from, **jitter_table(), {});
@@ -61,7 +61,7 @@ TEST_P(FormsRows, SweepsAreMergedWhereTheLastLevelAnswersSlowly) {
   EXPECT_TRUE(form->kernel.merged);
 }
 
-// Sums down columns. Short rows are joined: at once where extents say so, else in forms of their own, which wait for a
+// Sums down columns. Short rows are joined: immediately if extents say so, else in separate forms, which wait for a
 // call with such rows.
 TEST_P(FormsRows, ShortRowsAreJoined) {
   const auto sorts = [&](std::string_view shape) {
@@ -90,7 +90,7 @@ TEST_P(FormsRows, ShortRowsAreJoined) {
   EXPECT_EQ(sorts("3,N,8"), "apart joined apart joined apart joined");
 }
 
-// Of 512 bits, where they fit half of them; columns and rows of open length in whole ones.
+// With 512 bits, if they fit half of them; columns and rows of open length in whole ones.
 TEST_P(FormsRows, ShortRowsGoInHalfVectors) {
   const FormMaker maker(target(), **jitter_table(), {});
   const int lanes = lanes_of(GetParam(), kF32), half = GetParam() == Isa::avx512 ? lanes / 2 : lanes;
@@ -108,7 +108,7 @@ TEST_P(FormsRows, ShortRowsGoInHalfVectors) {
   expect("f32[N]", "Neg %x", lanes);
 }
 
-// Short rows that begin anywhere are fetched from as far as others, but stored to the caches.
+// Short rows with arbitrary alignment are prefetched as far ahead as others, but stored to the caches.
 TEST_P(FormsRows, ShortRowsThatBeginAnywhereAreFetchedFromFar) {
   const FormMaker maker(target(), **jitter_table(), {});
   const auto tiers = maker.tiers_of(body_of("f32[N,M]", "%y = Softmax %x {axis = -1}"));
@@ -122,7 +122,7 @@ TEST_P(FormsRows, ShortRowsThatBeginAnywhereAreFetchedFromFar) {
   EXPECT_EQ(far.calls.innermost, (irgen::RowRange{.least = 0, .most = lanes_of(GetParam(), kF32) == 16 ? 127 : 767}));
 }
 
-// Rows that begin anywhere: where nothing is known of rows, the form is one more; of known ones the one that they want.
+// Rows with arbitrary alignment: if nothing is known about rows, there is one more form; for known ones, the right one.
 TEST_P(FormsRows, RowsThatBeginAnywhereHaveTheirOwn) {
   const FormMaker maker(target(), **jitter_table(), {});
   const auto suffixes = [&](std::string_view x, std::string_view operators) {
@@ -161,8 +161,8 @@ TEST_P(FormsRows, RowsThatBeginAnywhereHaveTheirOwn) {
       << "columns, 157,696 bytes of 256";
 }
 
-// Where nothing is fetched ahead, rows that L1 holds go alone instead of skewed, and none is fetched
-// along with another but longer ones, into L2.
+// If nothing is prefetched, rows that L1 holds are processed alone instead of skewed, and only longer ones are
+// prefetched together with another, into L2.
 TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
@@ -221,7 +221,7 @@ TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
     else
       EXPECT_NE(made.find(order), made.npos) << x << made;
   }
-  // What L1 does not hold beside its powers, fetches the next row into L2.
+  // A row that does not fit into L1 together with its powers fetches the next row into L2.
   for (const auto& [x, operators, far] : {std::tuple("f32[2000,4112]", softmax, true),
                                           {"f32[2000,4080]", softmax, false},
                                           {"f16[9000,8192]", softmax, false},
@@ -236,9 +236,9 @@ TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_EQ(suffixes(stated, "f32[2000,1025]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);
 }
 
-// Where lines are fetched ahead into L2, so are those of all orders beyond the caches, and no others.
-// Rows that are folded twice beside what they share are skewed as far as L1 holds them and from an eighth
-// of the second on; between, the sweep that stores fetches the next one.
+// If lines are prefetched into L2, so are those of all orders beyond the caches, and no others. Rows that are reduced
+// twice in addition to shared data are skewed as far as L1 holds them, and from an eighth of L2 on; in between, the
+// sweep that stores prefetches the next one.
 TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   TargetDescription stated = target();
   constexpr int64_t kFirst = 32 << 10, kSecond = 1 << 20;
@@ -265,7 +265,7 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   const std::string_view norm = "%y = LayerNormalization %x, %w, %b {axis = -1}",
                          once = "%y = RMSNormalization %x, %w {axis = -1}";
   const std::string skewed = ".streaming.skewed", fetching = ".streaming.alone.fetching";
-  // Of 4 bytes each: a row, two that are shared, what is kept.
+  // Elements of 4 bytes each: a row, two shared operands, the kept values.
   constexpr int64_t kElement = 16, kMost = kFirst / kElement, kLong = kSecond / 8 / kElement;
   EXPECT_EQ(orders(norm, kMost), skewed);
   EXPECT_EQ(orders(norm, kMost + 16), "") << "fetched into L1";
@@ -277,14 +277,14 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement), skewed);
   const std::string merged = skewed + ".merged";
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement + 16), merged);
-  // Beside what is shared L2 holds no two rows: several are stored together.
+  // L2 does not hold two rows next to the shared operands: several are stored together.
   constexpr int64_t kTwoRows = kSecond / (kElement + 4) / 16 * 16;
   EXPECT_EQ(orders(norm, kTwoRows), merged);
   EXPECT_EQ(orders(norm, kTwoRows + 16), ".streaming.together");
   EXPECT_EQ(orders(norm, kTwoRows + 1), GetParam() == Isa::avx512 ? merged + ".lines" : "") << "begins anywhere";
   EXPECT_EQ(orders("%t = Add %x, %z\n%y = LayerNormalization %t, %w, %b {axis = -1}", kTwoRows + 16), merged);
   EXPECT_EQ(orders(once, kMost + 16), skewed) << "folded once";
-  // Three rows and what is kept of one, of 4 bytes each; avx2 has no registers for three walks.
+  // Three rows and the kept values of one, with 4 bytes each; avx2 has no registers for three walks.
   const std::string_view softmax = "%y = Softmax %x {axis = -1}";
   const bool twice = GetParam() == Isa::avx512;
   EXPECT_EQ(orders(softmax, kMost), twice ? ".streaming.skewed.twice" : skewed);
@@ -301,7 +301,7 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   EXPECT_EQ(orders("%y = MeanVarianceNormalization %x {axes = [1]}", kMost + 16), skewed) << "nothing is shared";
 }
 
-// An L2 that has no room for two rows beyond half of the first leaves all of that to those that go alone.
+// An L2 without room for two rows beyond half of L1 leaves all of that to rows that are processed alone.
 TEST_P(FormsRows, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
@@ -318,7 +318,7 @@ TEST_P(FormsRows, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
     return std::pair(alone, fetching);
   };
   constexpr std::pair kAlone(true, false), kFetching(false, true), kNeither(false, false);
-  // L1 holds 4096 elements with what is kept of them.
+  // L1 holds 4096 elements together with their kept values.
   constexpr uint64_t kLevel = 32 << 10;
   for (const uint64_t bytes : {uint64_t{64}, kLevel / 4, kLevel / 2, kLevel}) {
     for (const int64_t columns : {1024, 2048, 2064, 4096})
@@ -330,7 +330,7 @@ TEST_P(FormsRows, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
   EXPECT_EQ(orders(2 * kLevel, 4112), kNeither);
 }
 
-// As they are lowered, rows of 160 elements go several at a time.
+// After lowering, rows of 160 elements are processed several at a time.
 TEST_P(FormsRows, NoOtherRowGoesWithOneThatGoesAlone) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
@@ -352,7 +352,7 @@ TEST_P(FormsRows, NoOtherRowGoesWithOneThatGoesAlone) {
   EXPECT_GT(rows_together(), 1);
 }
 
-// A mask of keys lies still while heads and queries go by; one of queries and keys moves on with them.
+// A mask of keys does not advance with heads and queries; one of queries and keys does.
 TEST_P(FormsRows, RowsGoAloneBesideWhatRowsBehindOneAnotherShare) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;

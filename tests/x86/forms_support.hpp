@@ -1,4 +1,4 @@
-// What the tests of forms compile: bodies of graphs, for a machine whose memories are small and stated.
+// Compilation for the tests of forms: bodies of graphs, for a machine with small, stated memories.
 #pragma once
 #include "x86/forms/forms.hpp"
 

@@ -7,7 +7,7 @@
 namespace tenon::x86 {
 namespace {
 
-// As instructions of several vectors, where the emitter's code may go in turn and registers suffice for it.
+// As instructions for several vectors, if the emitter's code may be interleaved and registers suffice for it.
 TEST_P(Forms, CopiesComputeFunctionsInTurn) {
   const auto text = [&](std::string_view type, std::string_view operators) {
     const auto code = Compiler(target(), **jitter_table()).compile(body_of(type, operators));
@@ -27,8 +27,8 @@ TEST_P(Forms, CopiesComputeFunctionsInTurn) {
   EXPECT_EQ(snippet::print((*code)->form.kernel).find("InTurn"), std::string::npos) << "there is no room";
 }
 
-// Conversions with one check go in turn where AVX2 keeps few registers for anything else; beside functions that take
-// more than there are, too.
+// Conversions with one check are interleaved if AVX2 keeps few registers for anything else; also beside functions that
+// need more than are available.
 TEST_P(Forms, CopiesShareTheChecksOfConversions) {
   const auto text = [&](const TargetDescription& target, std::string_view operators) {
     const auto body = testing::body_of(str("graph @g(%x: f32[N]) -> %y {\n  ", operators, "\n}"));
@@ -57,7 +57,7 @@ TEST_P(Forms, CopiesShareTheChecksOfConversions) {
   EXPECT_EQ(text_of_few.find("= TanhInTurn"), std::string::npos) << text_of_few;
 }
 
-// Also where registers give way for it: that takes fewer cycles all the same.
+// Also if registers spill for it, which still takes fewer cycles.
 TEST_P(Forms, CopiesThatSpillShareTheChecksOfConversions) {
   const auto body = testing::body_of(R"(graph @g(%x: f32[N], %v: i32[N]) -> %y {
   %i = Cast %x {to = type<i32[*]>}
@@ -82,7 +82,7 @@ TEST_P(Forms, CopiesThatSpillShareTheChecksOfConversions) {
       << snippet::print((*code)->form.kernel);
 }
 
-// By the tensor of which an output is a part, too.
+// Also by the tensor of which an output is a part.
 TEST_P(Forms, WhereRowsBegin) {
   const auto aligned = [](std::string_view type, std::vector<snippet::PortCut> cuts) {
     snippet::Body made = body_of(type, "%y = Softmax %x {axis = -1}");
@@ -101,7 +101,7 @@ TEST_P(Forms, WhereRowsBegin) {
   EXPECT_EQ(aligned("f32[7,N]", {{.dim = 1, .begin = 0, .box = 4, .whole = 8}}), std::nullopt);
 }
 
-// Those for large calls, of extents that may or may not be large, when somebody asks; also when the compiler is gone.
+// Those for large calls, with extents that may or may not be large, on first use; also after the compiler is gone.
 TEST_P(Forms, ForLargeCallsWaitForOne) {
   const size_t before = made();
   auto compiler = std::make_unique<Compiler>(target(), **jitter_table());
@@ -134,8 +134,8 @@ TEST_P(Forms, OfKnownExtentsAreThoseThatCallsRun) {
   EXPECT_EQ(larger("4000", 23), 1u);  // 2 MB: non-temporal, and where outputs are not aligned the form before
 }
 
-// From the sizes of caches on, that the target states, of the last one three quarters; down columns, of rows of two
-// vectors and more.
+// From the sizes of the target's caches on, three quarters for the last one; down columns, for rows of at least two
+// vectors.
 TEST_P(Forms, ForLargeCallsServeNoOthers) {
   const auto larger = [&](const snippet::Body& body) {
     const auto code = Compiler(target(), **jitter_table()).compile(body);
@@ -153,7 +153,7 @@ TEST_P(Forms, ForLargeCallsServeNoOthers) {
             (Least{{1e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}}));
 }
 
-// What is only for large calls is not in the code for small ones, and names of kernels say which is which.
+// What is only for large calls is not in the code for small ones, and names of kernels distinguish them.
 TEST_P(Forms, HaveWhatTheirCallsNeed) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   const FormMaker maker(target(), **jitter_table(), {});
@@ -193,8 +193,8 @@ TEST_P(Forms, HaveWhatTheirCallsNeed) {
   EXPECT_TRUE(known[0].certain && known[1].certain);
 }
 
-// An output that does not vary over the innermost dim may have loops of its own, along another one: rows do not say
-// where its vectors begin.
+// An output that does not vary over the innermost dim may have loops of its own, along another one: rows do not
+// determine the alignment of its vectors.
 TEST_P(Forms, OutputsOfOtherRowsStayInTheCaches) {
   const FormMaker maker(target(), **jitter_table(), {});
   snippet::Body both = body_of("f32[N,19,M]", "%y = Softmax %x {axis = 1}");  // for its dims
@@ -220,7 +220,7 @@ TEST_P(Forms, OutputsOfOtherRowsStayInTheCaches) {
   }
 }
 
-// Lanes of bytes that spill in the first form are not tried in the next, which is what it would have been.
+// Byte lanes that spill in the first form are not tried in the next, which would be the same.
 TEST_P(Forms, BytesThatSpillAreTriedOnce) {
   const FormMaker maker(target(), **jitter_table(), {});
   const auto body = testing::body_of(R"(graph @g(%x: u8[N,64,M], %h: f16[N,64,M], %c: f32[64,1], %r: f32[M]) -> %y {
@@ -251,7 +251,7 @@ TEST_P(Forms, BytesThatSpillAreTriedOnce) {
   EXPECT_EQ(snippet::print(next->kernel), snippet::print(alone->kernel));
 }
 
-// What a sweep would keep for the next one is written by the sweep that both are, too. Its rows begin anywhere.
+// What a sweep would keep for the next one is also written by the merged sweep. Its rows have arbitrary alignment.
 TEST_P(Forms, ScratchMemoryIsNotWrittenPastTheCaches) {
   const FormMaker maker(target(), **jitter_table(), {});
   auto graph = parse_graph(
@@ -270,7 +270,7 @@ TEST_P(Forms, ScratchMemoryIsNotWrittenPastTheCaches) {
   EXPECT_GT(merged, 0u);
 }
 
-// Forms that would be no other than the one before are for no call.
+// Forms that would equal the previous one serve no call.
 TEST_P(Forms, WithoutStoresPastTheCachesAreForNoCall) {
   const auto least_row = [&](std::string_view type, std::string_view operators, std::string_view suffix) {
     const FormMaker maker(target(), **jitter_table(), {});
@@ -317,7 +317,7 @@ TEST_P(Forms, AListingShowsAll) {
   EXPECT_EQ((*first)[0], (*all)[0]);
 }
 
-// How each form walks is what the memory says that its calls come from.
+// Each form traverses data as stated for the memory that its calls read.
 TEST_P(Forms, WalkAsTheirMemorySays) {
   TargetDescription stated = target();
   stated.memories[1].row_lines = 2, stated.memories[1].prefetch_together = 64;
@@ -364,7 +364,7 @@ TEST_P(Forms, WalkAsTheirMemorySays) {
   EXPECT_EQ(longest(1), 32);
 }
 
-// First walks along what comes from a memory that states the width of loads, but not where functions are waited for.
+// First sweeps follow a memory that states the width of loads, but not if functions are the bottleneck.
 TEST_P(Forms, LoadAsWideAsTheirMemorySays) {
   TargetDescription stated = target();
   stated.memories[2].load_bytes = 32;

@@ -1,5 +1,6 @@
-// Graphs as machine code of one instruction set, snippet by snippet: on buffers that end at guard pages, the work cut
-// into pieces in any order, each result held against the bounds of its body (snippet/body/body_bounds.hpp).
+// Graphs as machine code of one instruction set, snippet by snippet: on buffers that end at guard pages, with the work
+// divided into pieces in any order, and each result checked against the bounds of its body
+// (snippet/body/body_bounds.hpp).
 #pragma once
 #include <gtest/gtest.h>
 
@@ -88,12 +89,12 @@ class GuardedGraph {
   // That ran; whose stores might be non-temporal; that walked columns in whole rows; that joined several of these;
   // that made two sweeps one; whose stores were non-temporal in rows that begin anywhere.
   size_t snippets = 0, non_temporal = 0, whole_rows = 0, joined_rows = 0, merged = 0, any_rows = 0;
-  size_t crops = 0;          // inputs that snippets read in part, where they lie
+  size_t crops = 0;          // inputs that snippets read in part, in place
   size_t written_parts = 0;  // outputs that they wrote as parts of tensors
   size_t in_stages = 0;      // snippets whose folds were cut
   int exceptions = 0;        // of floats, that they raised: FE_UNDERFLOW and such
-  // Elements of floats that were held against bounds, those of which nothing could be told, and those whose bounds are
-  // more than a thousandth apart: a check of many such would be none.
+  // Elements of floats that were compared with bounds, those without known bounds, and those whose bounds are more than
+  // a thousandth apart: a check with many of these would show nothing.
   size_t elements = 0, open = 0, loose = 0;
 
  private:
@@ -138,7 +139,7 @@ class GuardedGraph {
     ++snippets;
     const snippet::ResultCuts cuts = draw_cuts(op, random);
     auto body = snippet::make_body(op, cuts);
-    if (!body.ok()) body = snippet::make_body(op);  // no two elements would lie side by side
+    if (!body.ok()) body = snippet::make_body(op);  // the cuts would leave no two elements adjacent
     TENON_CHECK(body.ok(), body.ok() ? "" : body.error().to_string());
     auto code = compiler_.compile(*body);
     TENON_CHECK(code.ok(), code.ok() ? "" : code.error().to_string());
@@ -299,11 +300,11 @@ class GuardedGraph {
     }
   }
 
-  // Where the first element of tensor `port` lies.
+  // The address of the first element of tensor `port`.
   static uintptr_t begin_of(const snippet::CallPlan& plan, const std::vector<void*>& addresses, size_t port) {
     return reinterpret_cast<uintptr_t>(addresses[port]) + static_cast<uintptr_t>(plan.begin_bytes(port));
   }
-  // Elements by which tensor `port` begins behind a whole vector of them.
+  // The number of elements from the last vector boundary to the first element of tensor `port`.
   static uintptr_t beyond_vector(const snippet::Body& body, const snippet::CallPlan& plan,
                                  const std::vector<void*>& addresses, size_t port, int lanes) {
     const auto bytes = static_cast<uintptr_t>(body.outputs[port - body.inputs.size()].element.bits() / 8);

@@ -1,5 +1,5 @@
-// The form for rows that begin anywhere, on the machine: streaming stores at an address that is no multiple of their
-// bytes would fault, what lies around the output is looked at, and behind it nobody may touch anything.
+// The form for rows with arbitrary alignment, on the machine: non-temporal stores at an unaligned address would fault,
+// memory around the output is checked, and the page after it is inaccessible.
 #include <gtest/gtest.h>
 
 #include <support_lib/guarded.hpp>
@@ -37,8 +37,8 @@ class Heads : public ::testing::TestWithParam<Isa> {
     return {};
   }
 
-  // Calls of y = `operator` x, s, where s has one element a row, with y at each element of a line: behind the last one
-  // the page ends.
+  // Calls of y = `operator` x, s, where s has one element per row, with y at each element of a line: the page ends
+  // after the last one.
   template <class X, class Y, class Expected>
   void check(const irgen::SnippetForm& form, const std::vector<X>& values, Expected expected) {
     constexpr Y kAround = static_cast<Y>(77);

@@ -1,4 +1,4 @@
-// Short rows of known length, written out: each element is loaded once, lines of rows beyond the caches are fetched one
+// Short rows of known length, unrolled: each element is loaded once, lines of rows beyond the caches are prefetched one
 // by one, and one quotient serves four rows. Their results: known_extents_test.cpp, bodies_test.cpp.
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
@@ -69,7 +69,7 @@ TEST(HeldRows, GoByTwoWhereAllOfTwoIsHeld) {
   EXPECT_EQ(count(body, "Store"), 2 * 7);
 }
 
-// What costs too much to be made again: by loops in scratch memory, else in registers.
+// What is too expensive to recompute: with loops in scratch memory, otherwise in registers.
 TEST(HeldRows, KeepNothingInMemory) {
   snippet::test::BodyBuilder build("softmax", "kr");
   const snippet::ValueId x = build.input(3);
@@ -124,7 +124,7 @@ TEST(HeldRows, OneQuotientServesFourRows) {
   EXPECT_TRUE(snippet::verify(kernel).ok());
 }
 
-// A quotient by a constant is a product and a sum of two fours, row by row.
+// A quotient by a constant is a product and a sum of two groups of four, row by row.
 TEST(HeldRows, OperatorsOfTwoFoursArePacked) {
   snippet::LinearKernel kernel = lowered(100, 49);
   const auto mean = std::ranges::find(kernel.body, Name("Div"), &snippet::Instruction::op);
@@ -141,7 +141,7 @@ TEST(HeldRows, OperatorsOfTwoFoursArePacked) {
   EXPECT_TRUE(snippet::verify(kernel).ok());
 }
 
-// Of one vector, as a scale of columns, each row has all lanes.
+// With one vector, such as a scale of columns, each row has all lanes.
 TEST(HeldRows, WhatRowsMakeOfAVectorIsNotPacked) {
   snippet::test::BodyBuilder build("rows", "kr");
   const snippet::ValueId x = build.input(3), scale = build.input(2), number = build.input(0);
@@ -158,7 +158,7 @@ TEST(HeldRows, WhatRowsMakeOfAVectorIsNotPacked) {
   EXPECT_EQ(count(loop, "Div"), 4);
 }
 
-// What is only wanted as it is stays with its row.
+// Reductions that are only stored remain with their row.
 TEST(HeldRows, FoldsOfWhichNothingIsMadeAreNotPacked) {
   snippet::test::BodyBuilder build("rows", "kr");
   const snippet::ValueId x = build.input(3);

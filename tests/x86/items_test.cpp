@@ -1,5 +1,5 @@
-// The forms that stage items and rows (plugins/x86/passes/items.cpp), on the machine, wherever these begin: what lies
-// around the output is looked at, and behind it nobody may touch anything.
+// The forms that stage items and rows (plugins/x86/passes/items.cpp), on the machine, with any alignment: memory around
+// the output is checked, and the page after it is inaccessible.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -18,7 +18,7 @@ using snippet::ValueId;
 using snippet::test::BodyBuilder;
 using tenon::testing::Guarded;
 
-// Caches as of a machine, so that items of tests have the form.
+// Caches of realistic sizes, so that items of tests use the form.
 TargetDescription target(Isa isa) {
   TargetDescription made = testing::target_of(isa);
   made.memories = {{.name = "l1", .size_bytes = size_t{48} << 10},
@@ -37,7 +37,7 @@ Body softmax_body(std::string_view dims) {
   return build.take();
 }
 
-// Of three dims [items, rows, columns], with a factor a row.
+// Three dims [items, rows, columns], with a factor per row.
 Body norm_body() {
   BodyBuilder build("norm", "krk");
   const ValueId x = build.input(all_of("krk")), factor = build.input(2);
@@ -61,7 +61,8 @@ class StagedForms : public ::testing::Test {
     return {};
   }
 
-  // The form's y in memory that holds 77 else, `at` elements behind a line's begin, in up to `parts` pieces.
+  // The form's y, in memory that holds 77 elsewhere, `at` elements after the beginning of a line, in up to `parts`
+  // pieces.
   template <class T>
   static std::vector<T> call(const Body& body, const irgen::SnippetForm& form, const Dims& extents,
                              std::vector<std::vector<float>>& inputs, size_t count, size_t at, int64_t parts) {
@@ -148,7 +149,7 @@ TEST_F(ItemForms, OthersHaveNone) {
   EXPECT_TRUE(items_of(softmax_body("krk")).has_value());
 }
 
-// Of what lies in one stretch the next item's lines, in their order; else those that the sweep comes by.
+// For contiguous items the next item's lines in order; otherwise those that the sweep reaches.
 TEST_F(ItemForms, FetchTheNextItemAsItLies) {
   const FormMaker maker(target(Isa::avx512), **jitter_table(), {});
   const std::string text = print(make(maker, softmax_body("krk"), true).kernel);
@@ -184,7 +185,7 @@ TEST_P(RowForms, OfKnownLengths) {
 
 TEST_P(RowForms, OfSeveralDims) { check<float>(softmax_body("krr"), {{3, 4, 9}, {20, 3, 33}, {7, 1, 17}}, GetParam()); }
 
-// Rows lie one behind the other, and begin at no lines that are known.
+// Rows are contiguous, and not known to be aligned to lines.
 TEST_P(RowForms, OthersHaveNone) {
   const FormMaker maker(target(GetParam()), **jitter_table(), {});
   for (const char* dims : {"kk", "kkr", "rk", "krk", "krkr"}) {

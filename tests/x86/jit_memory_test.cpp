@@ -43,7 +43,7 @@ int64_t run(const JitCode& code) {
   return word;
 }
 
-// Lines of /proc/self/maps that break the rule; those of the code's own files also when they may be written at all.
+// Lines of /proc/self/maps that violate the rule; for the code's own files also if they are writable at all.
 std::string bad_mappings() {
   std::ifstream maps("/proc/self/maps");
   std::string line, bad;
@@ -119,7 +119,7 @@ TEST(JitMemory, ThreadsAddRunAndFree) {
   EXPECT_EQ(memory.usage().kernels, 0u);
 }
 
-// Runs `body` in a child process; its exit status.
+// Runs `body` in a child process; returns its exit status.
 template <class Body>
 int in_child(Body body) {
   const pid_t child = fork();

@@ -1,4 +1,4 @@
-// Linear kernels made by hand.
+// Hand-made linear kernels.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 
 namespace tenon::x86::testing {
 
-// Kernels of tests are made once: their files would push out those of users.
+// Kernels of tests are not cached: their files would evict those of users.
 inline const int kNoCodeFiles = setenv("TENON_CACHE_DIR", "", /*overwrite=*/1);
 
 inline TargetDescription target_of(Isa isa) {
@@ -30,7 +30,7 @@ inline TargetDescription target_of(Isa isa) {
   return target;
 }
 
-// With what of it this machine has beside.
+// With the further features that this machine has.
 inline TargetDescription target_of_machine(Isa isa) {
   TargetDescription target = target_of(isa);
   if (isa == Isa::avx512 && machine_has_vbmi()) target.features.emplace_back(kVbmi);
@@ -57,7 +57,7 @@ inline const codegen::JitterTable& full_table() {
   return *table;
 }
 
-// A linear kernel whose registers get numbers in the order in which they are made.
+// A linear kernel whose registers are numbered in order of creation.
 class KernelBuilder {
  public:
   KernelBuilder(Isa isa, int lanes) : isa_(isa), target_(target_of(isa)) { kernel.lanes = lanes, kernel.name = "test"; }

@@ -1,6 +1,6 @@
-// Kernels of known extents have fewer loops and copies than those of open ones, and numbers where those read words.
-// They give the same bits: fractions, whose sums depend on their order, and widths around those of vectors. But dims
-// that are known to be 1 are dropped: then what is summed down a column lies along a row, and goes into lanes.
+// Kernels with known extents have fewer loops and copies than those with open ones, and numbers instead of words. They
+// give the same bits: fractions, whose sums depend on their order, and widths around those of vectors. However, dims
+// known to be 1 are dropped: a sum down a column then becomes one along a row, over lanes.
 #include <gtest/gtest.h>
 
 #include "x86/guarded_graph.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kSeed = 20261123;
 
-// Operators on %x of rows of W, and further inputs.
+// Operators on %x with rows of W, and further inputs.
 struct Case {
   std::string_view name, body, results = "%y", inputs = "";
   int64_t least_width = 0;

@@ -45,7 +45,7 @@ std::unique_ptr<Graph> reduction(std::string_view op, ElementType element, bool 
   return *std::move(graph);
 }
 
-// Sums of so few terms as there are here: each a rounding of what is summed so far.
+// Sums of as few terms as there are here: each adds one rounding of the partial sum.
 double tolerance_of(ElementType element) {
   if (element == kF32) return 60 * 0x1p-23;
   return element == kF16 ? 0x1p-9 : element == kBF16 ? 0x1p-6 : 0;

@@ -1,5 +1,5 @@
-// The forms that store by whole lines, and those whose rows wait in the output, on the machine, wherever rows begin:
-// what lies around the output is looked at, and behind it nobody may touch anything.
+// The forms that store by whole lines, and those whose rows wait in the output, on the machine, with any alignment of
+// rows: memory around the output is checked, and the page after it is inaccessible.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -33,7 +33,7 @@ class Lines : public ::testing::Test {
     return *std::move(made);
   }
 
-  // The form's y in memory that holds 77 else, `at` elements behind a line's begin.
+  // The form's y, in memory that holds 77 elsewhere, `at` elements after the beginning of a line.
   template <class T>
   std::vector<T> call(const irgen::SnippetForm& form, int64_t rows, int64_t columns, std::vector<T>& x,
                       size_t at) const {
@@ -107,7 +107,7 @@ TEST_F(Lines, OfAllWidthsAndAddresses) {
   EXPECT_GE(names_.size(), 4u);
 }
 
-// Of rows that are skewed, the walk that stores goes along with folds.
+// For skewed rows, the sweep that stores is combined with reductions.
 TEST_F(Lines, OfRowsThatAreFolded) {
   TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512));
   target.memories[0].size_bytes = 200'000, target.memories[1].size_bytes = 400'000;  // that hold rows
@@ -122,7 +122,7 @@ TEST_F(Lines, OfRowsThatAreFolded) {
   EXPECT_GE(names_.size(), 1u);
 }
 
-// Where nothing is fetched ahead, they go alone.
+// If nothing is prefetched, they are processed alone.
 TEST_F(Lines, OfRowsThatGoAlone) {
   TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512));
   target.memories[0].size_bytes = 200'000, target.memories[1].size_bytes = 400'000;
@@ -141,7 +141,7 @@ TEST_F(Lines, OfRowsThatGoAlone) {
   }
 }
 
-// Where rows are known to begin at lines, or at none, only the forms that calls run are there.
+// If rows are known to be aligned to lines, or not to be, only the forms that calls run exist.
 TEST_F(Lines, KnownExtentsHaveTheFormsThatCallsRun) {
   const FormMaker maker(testing::with_small_caches(testing::target_of(Isa::avx512)), **jitter_table(), {});
   for (const auto& [columns, lines] : {std::pair{4096, false}, std::pair{4099, true}}) {

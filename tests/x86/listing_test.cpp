@@ -68,7 +68,7 @@ TEST_P(Listing, OperatorsStandBesideTheirCode) {
   EXPECT_EQ(loads, 2) << text;
 }
 
-// The program's own ending by the signal, with what was written to standard error.
+// The termination of a program by a signal, with its output on standard error.
 struct Ending {
   int signal = 0, status = 0;
   std::string text;
@@ -153,7 +153,7 @@ TEST(CrashTable, KnowsLiveCodeOnly) {
   EXPECT_STREQ(text, "");
 }
 
-// A handler that looked into code of others would read what they have given back.
+// A handler that read foreign code might read memory that has been returned.
 TEST(CrashTable, LooksIntoNoOtherCode) {
   const auto code = copier({Isa::avx2, 8}).code();
   // The object once more, where nobody may read it as soon as the table has it.
@@ -179,7 +179,8 @@ TEST(CrashTable, OtherCodeMayGoMeanwhile) {
     EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().to_string());
     return code.ok() ? *code : nullptr;
   };
-  // The code that is asked about is too large for the hole that others will come and go in, which the table has first.
+  // The code that is looked up is too large for the hole, which comes first in the table and which other code will fill
+  // and leave.
   auto hole = added(small);
   const auto behind_it = added(small);
   hole.reset();

@@ -1,5 +1,5 @@
-// Two sweeps as one, on the machine: rows, columns and joined rows at extents around those of a group, with NaN and
-// infinities, and with means far from 0. Buffers end at guard pages.
+// Two sweeps merged into one, on the machine: rows, columns and joined rows with extents around those of a group, with
+// NaN and infinities, and with means far from 0. Buffers end at guard pages.
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -46,7 +46,7 @@ class Merged : public MachineTest {
     return {};
   }
 
-  // `behind`: of columns that are not joined, in blocks of which the last sweep walks the one before.
+  // `behind`: columns that are not joined, in blocks where the last sweep handles the preceding block.
   void check(const Body& body, const Dims& extents, bool joined, bool special, bool behind = false) {
     const TargetDescription target = target_of(GetParam().isa);
     FormPasses passes{.isa = GetParam().isa, .prefetch_reads = {.lines = 64}};
@@ -133,8 +133,7 @@ TEST_P(Merged, ColumnsAndJoinedRows) {
   }
 }
 
-// Powers that wait for the block behind, at heights around those of a group; with groups of nothing but infinities, and
-// NaN.
+// Powers that wait for the next block, with heights around those of a group; with groups of infinities only, and NaN.
 TEST_P(Merged, ColumnsOneBlockBehind) {
   const int lanes = GetParam().lanes;
   for (const int64_t rows : {0, 1, 3, 4, 5, 11}) {
@@ -149,7 +148,7 @@ TEST_P(Merged, ColumnsOneBlockBehind) {
   }
 }
 
-// Of means far from 0, that stay or move: at least as exact as from a sweep for the mean and one for the variance.
+// Means far from 0, constant or changing: at least as exact as with separate sweeps for mean and variance.
 TEST_P(Merged, VariancesAreAsExactAsOfTwoSweeps) {
   const Body body = norm_and_moments_body("r");
   for (const size_t count : {1000u, 4097u, 65536u, 1000003u}) {
@@ -170,7 +169,7 @@ TEST_P(Merged, VariancesAreAsExactAsOfTwoSweeps) {
   }
 }
 
-// Rows whose greatest number moves with each group, or never: an exponential and a product more for each move.
+// Rows whose maximum changes with each group, or never: one more exponential and product for each change.
 TEST_P(Merged, SumsOfPowersMove) {
   const Body body = softmax_and_sum_body("r");
   for (const float step : {-300.0f, -1.0f, -1e-4f, 1e-4f, 1.0f, 300.0f}) {

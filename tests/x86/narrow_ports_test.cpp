@@ -1,5 +1,5 @@
-// 64-bit integers of inputs in 32-bit lanes: all that they may be in every lane, whole vectors, tails and single ones,
-// against the reference, bit for bit.
+// 64-bit integer inputs in 32-bit lanes: all possible values in every lane, whole vectors, tails and single ones,
+// compared with the reference bit for bit.
 #include "x86/body/narrow_ports.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ struct Case {
   std::optional<ElementType> lane;  // of the integers; none: they stay as they are
 };
 
-// On integers i of each element, j of each row and k of all rows, and floats x.
+// On integers i per element, j per row and k for all rows, and floats x.
 const Case kCases[] = {
     {"%y = Cast %i {to = type<f32[*]>}", kF32},
     {"%f = Cast %i {to = type<f32[*]>}\n%y = Mul %f, %x", kF32},
@@ -40,7 +40,7 @@ const Case kCases[] = {
     {"%f = Cast %k {to = type<f32[*]>}\n%y = Mul %f, %x", kF32},
     {"%e = Greater %k, %five\n%y = Where %e, %x, %f3", kI32},
     {"%f = Cast %i {to = type<f32[*]>}\n%y = ReduceMax %f, %axes", kF32},
-    // More than a load of 32 bits says.
+    // Values that a 32-bit load does not represent.
     {"%c = GreaterOrEqual %i, %two31\n%y = Where %c, %x, %f3", std::nullopt},
     {"%c = GreaterOrEqual %i, %max32\n%y = Where %c, %x, %f3", std::nullopt},
     {"%f = Cast %i {to = type<f32[*]>}\n%c = Less %i, %two24\n%y = Where %c, %x, %f", std::nullopt},
@@ -92,7 +92,7 @@ class NarrowPorts : public ::testing::TestWithParam<Isa> {
   }
 };
 
-// Vectors of small numbers alone, too, which go another way than others.
+// Also vectors of small numbers only, which use different code from others.
 TEST_P(NarrowPorts, AreAsTheReference) {
   const int64_t lanes = lanes_of(GetParam(), kF32);
   std::mt19937 random(11);

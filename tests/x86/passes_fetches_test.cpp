@@ -1,4 +1,4 @@
-// Passes that fetch lines ahead, cut blocks, and load by halves.
+// Passes that prefetch lines, divide blocks, and load by halves.
 #include <set>
 #include <snippet/bodies.hpp>
 
@@ -39,7 +39,7 @@ TEST_P(Passes, ReadLinesAreFetchedAhead) {
   }
 }
 
-// What all rows share stays near; of one row alone nothing does.
+// What all rows share stays in the caches; in a single row nothing does.
 TEST_P(Passes, WhatRowsShareIsNotFetched) {
   const auto fetched = [&](std::string_view dims) {
     snippet::test::BodyBuilder build("add", dims);
@@ -58,7 +58,7 @@ TEST_P(Passes, WhatRowsShareIsNotFetched) {
   EXPECT_EQ(fetched("k"), 2u);
 }
 
-// Later walks along a row find its lines in the caches.
+// Later sweeps along a row find its lines in the caches.
 TEST_P(Passes, TheFirstOfSeveralWalksFetches) {
   const int lanes = GetParam().lanes;
   const auto walk = [&](int loop, int counter, int value) {
@@ -77,7 +77,7 @@ TEST_P(Passes, TheFirstOfSeveralWalksFetches) {
   EXPECT_EQ(count(second, "Prefetch"), 0) << text;
 }
 
-// Into the cache that is asked for, what is read; what is written goes into the nearest.
+// What is read is prefetched into the requested cache, what is written into the nearest.
 TEST_P(Passes, LinesAreFetchedIntoTheSecondLevelIfAsked) {
   const int lanes = GetParam().lanes;
   const std::string text =
@@ -95,7 +95,7 @@ TEST_P(Passes, LinesAreFetchedIntoTheSecondLevelIfAsked) {
   }
 }
 
-// Blocks of columns: the second sweep over the rows fetches the next block's, and no other does.
+// Blocks of columns: the second sweep over the rows prefetches the next block's, and no other does.
 TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   snippet::test::BodyBuilder build("softmax", "rk");
   const snippet::ValueId x = build.input(3), most = build.reduce("ReduceMax", x);
@@ -123,8 +123,8 @@ TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   EXPECT_NE(text.find("2048]"), std::string::npos) << text;
 }
 
-// Blocks whose rows are read once: those that four rows at once read next but one are fetched, of the tensor alone, and
-// blocks are as large as half of the last-level cache holds.
+// Blocks whose rows are read once: the lines that four rows at once read after the next are prefetched, of the tensor
+// only, and blocks are as large as half of the last-level cache.
 TEST_P(Passes, RowsThatAreReadOnceAreFetchedAhead) {
   snippet::test::BodyBuilder build("softmax", "rk");
   const snippet::ValueId x = build.input(3), most = build.reduce("ReduceMax", x);
@@ -151,7 +151,7 @@ TEST_P(Passes, RowsThatAreReadOnceAreFetchedAhead) {
   }
 }
 
-// Those that are read again have the columns that the options say, and the next ones are fetched so far ahead.
+// Those that are read again have the columns that the options state, and prefetching has the stated distance.
 TEST_P(Passes, BlocksBehindAWalkAreAsLongAsAsked) {
   snippet::test::BodyBuilder build("softmax", "rk");
   const snippet::ValueId x = build.input(3), most = build.reduce("ReduceMax", x);
@@ -169,7 +169,7 @@ TEST_P(Passes, BlocksBehindAWalkAreAsLongAsAsked) {
   EXPECT_EQ(count(text, " + 2048]"), 0) << text;
 }
 
-// Of blocks that one sweep reads, that sweep fetches the next.
+// For blocks that one sweep reads, that sweep prefetches the next.
 TEST_P(Passes, BlocksThatAreReadOnceAreFetchedAsTheyAreRead) {
   snippet::test::BodyBuilder build("columns", "rk");
   const snippet::ValueId x = build.input(3), squares = build.op("Mul", {x, x});
@@ -191,7 +191,7 @@ TEST_P(Passes, BlocksThatAreReadOnceAreFetchedAsTheyAreRead) {
   }
 }
 
-// Lines ahead of what moves on with the rows; what joined rows fold into stays near.
+// Look-ahead for what advances with the rows; results of joined rows stay in the caches.
 TEST_P(Passes, OfJoinedRowsTheTensorsAreFetched) {
   snippet::test::BodyBuilder build("columns", "rk");
   build.output(build.reduce("ReduceSum", build.input(3)));
@@ -213,7 +213,7 @@ TEST_P(Passes, OfJoinedRowsTheTensorsAreFetched) {
   EXPECT_GT(reads, 0u) << text;
 }
 
-// The sizes of blocks follow from the cache and from what lies in scratch rows.
+// The sizes of blocks follow from the cache and from the content of scratch rows.
 TEST_P(Passes, BlocksAreCutForTheCache) {
   const auto blocks_of = [&](bool again, bool keeps, int64_t cache_bytes) {
     snippet::test::BodyBuilder build("columns", "rk");
@@ -238,7 +238,7 @@ TEST_P(Passes, BlocksAreCutForTheCache) {
   EXPECT_EQ(blocks_of(true, true, 256 << 10), "blocks dim 1 again of 512 within 131072, 256 within 131072, 256");
 }
 
-// What lies near costs an operation more by halves.
+// For data in the caches, loading by halves costs one more operation.
 TEST_P(Passes, WhatComesFromFarIsLoadedByHalves) {
   const int lanes = GetParam().lanes;
   const bool halves = lanes * 32 == 512;

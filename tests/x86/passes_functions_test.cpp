@@ -61,7 +61,7 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreGatesOfTheirOwnArgument) {
   const std::string sum = "    %19:f32 = Add %18, %11\n";
   const std::string halves = "{of = [0.5], scale = [0.5]}";
   struct Case {
-    std::string rest, gate;  // of lines behind the function; empty: there is none
+    std::string rest, gate;  // of lines after the function; empty: there is none
   };
   const std::vector<Case> cases = {
       {sum + "    %21:f32 = Mul %10, %19\n    %20:f32 = Mul %21, %12\n", halves},
@@ -73,7 +73,7 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreGatesOfTheirOwnArgument) {
       {"    %19:f32 = Add %18, %13\n    %21:f32 = Mul %19, %10\n    %20:f32 = Div %21, %13\n", ""},  // is never 0
       {sum + "    %21:f32 = Mul %10, %19\n    %22:f32 = Add %12, %11\n    %20:f32 = Mul %21, %22\n",
        "{of = [0.5], scale = [1.0]}"},
-      // What stands behind the gate stays there.
+      // Instructions after the gate stay there.
       {sum + "    %21:f32 = Mul %10, %19\n    %20:f32 = Mul %21, %21\n", "{of = [0.5], scale = [1.0]}"},
       {"    %19:f32 = Sub %11, %18\n    %20:f32 = Mul %19, %10\n", ""},        // falls
       {sum + "    %21:f32 = Neg %10\n    %20:f32 = Mul %19, %21\n", ""},       // is below 0

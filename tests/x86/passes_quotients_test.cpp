@@ -1,4 +1,4 @@
-// Passes on quotients: by constants, by what stands, of narrow integers, and of what is alike in all lanes.
+// Passes on quotients: by constants, by loop-invariant values, of narrow integers, and of uniform values.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -13,7 +13,7 @@
 namespace tenon::x86::testing {
 namespace {
 
-// Every significand of x, both halves of the exponent's range, and what is no number.
+// Every significand of x, both halves of the exponent's range, and NaN.
 TEST(QuotientFactors, GiveTheBitsOfTheQuotient) {
   std::mt19937 random(20261122);
   std::vector<float> divisors = {1.4142135f,    255,          3, 6, -6, 0.1f, 127.5f, 1e-10f, 2.5066283f,
@@ -74,13 +74,13 @@ TEST_P(Passes, QuotientsByConstantsAreProducts) {
   EXPECT_EQ(count(print(optimised(kernel_by("0x0"), {.memory_operands = false})), "Div "), 2);
 }
 
-// The bits of a number, so that neighbours differ by 1 and both zeros are one.
+// The bits of a number as an integer for which neighbours differ by 1 and both zeros are equal.
 int64_t place_of(float x) {
   const auto bits = std::bit_cast<int32_t>(x);
   return bits < 0 ? -int64_t{bits & 0x7fffffff} : bits;
 }
 
-// By divisors of a kind, of any x: all infinities, zeros and NaN, all else but for a few the quotient's bits.
+// Divisors of one kind and any x: all infinities, zeros and NaN, and except for a few, the quotient's bits.
 class StandingQuotients : public Passes {
  protected:
   // The quotient of x, or of what a polynomial of so many steps makes of it.
@@ -93,7 +93,7 @@ class StandingQuotients : public Passes {
                     product, ", %10\n");
     }
     std::string text = row_kernel(GetParam().lanes, inside + str("    %20:f32 = Div %", last, ", W", attributes, "\n"));
-    const std::string divisor = str("%", 6 + 2 * (2 + 2 * steps));  // behind those of the loop and the tail
+    const std::string divisor = str("%", 6 + 2 * (2 + 2 * steps));  // after those of the loop and the tail
     for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, divisor);
     const std::string_view before = "%3:g = Zero\n";
     text.insert(text.find(before) + before.size(), str("  ", divisor, ":f32 = BroadcastLoad f32 [%2]\n"));
@@ -103,7 +103,7 @@ class StandingQuotients : public Passes {
     const float magnitude = std::abs(s);
     return magnitude == 0 || !std::isfinite(s) || (magnitude >= 0x1p-126f && magnitude <= 0x1p122f);
   }
-  // Hard ones and any others; what is not moderate is divided by.
+  // Hard numbers and any others; divisors that are not moderate are divided by.
   template <class IsDivisor>
   void expect_quotients(const LinearKernel& kernel, IsDivisor is_divisor) {
     const auto code = compiled(kernel);
@@ -161,7 +161,7 @@ TEST_P(StandingQuotients, ByModerateDivisorsNeedNoCheck) {
   expect_quotients(kernel, is_moderate);
 }
 
-// Where two units are there for products, fewer quotients pay for what is made of their divisor.
+// With two units for products, fewer quotients pay for the preparation of their divisor.
 TEST_P(StandingQuotients, OfFewVectorsByTwoUnits) {
   const auto products = [&](int vectors, double units) {
     LinearKernel kernel = parsed(text_of(""));
@@ -176,7 +176,8 @@ TEST_P(StandingQuotients, OfFewVectorsByTwoUnits) {
   EXPECT_EQ(products(5, 2), 0);
 }
 
-// A quotient takes as long as eight other operations, of each unit. A product that is only added is none by itself.
+// A quotient takes as long as eight other operations of each unit. A product that is only added is not counted
+// separately.
 TEST_P(StandingQuotients, WithLittleBesideThem) {
   const auto products = [&](int steps, double units) {
     LinearKernel kernel = parsed(text_of("", steps));
@@ -191,7 +192,7 @@ TEST_P(StandingQuotients, WithLittleBesideThem) {
   EXPECT_EQ(products(15, 2), 0);
 }
 
-// The divider takes a root for ten cycles and a quotient for eight, which two units have for other things.
+// The divider needs ten cycles for a root and eight for a quotient, which two units could use for other operations.
 class Roots : public Passes {
  protected:
   // x / sqrt(sqrt(w)) and such.
@@ -230,7 +231,7 @@ TEST_P(Roots, GoBesideTheDivider) {
   EXPECT_EQ(products(quotient, 2, ""), 0) << "denormals";
 }
 
-// All significands, of even and odd exponents, as the machine's root; and what is no number.
+// All significands, with even and odd exponents, equal the machine's root; also NaN.
 TEST_P(Roots, ByProductsAreRoundedRight) {
   const LinearKernel kernel = kernel_of("    %20:f32 = Sqrt %10W\n", 2, " {moderate = 1}");
   const auto code = compiled(kernel);
@@ -299,7 +300,7 @@ TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
   check_by.template operator()<uint64_t>("u64", uint64_t{1} << 33, "MulByPower");
 }
 
-// Of unsigned elements that were loaded from 8 or 16 bits, and of no others.
+// For unsigned elements that were loaded from 8 or 16 bits, and for no others.
 TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
   for (const auto& [element, lane, marked] :
        {std::tuple{"u8", "u32", 2}, {"u16", "u32", 2}, {"u32", "u32", 0}, {"i8", "i32", 0}}) {
@@ -333,7 +334,7 @@ TEST_P(Passes, NarrowIntegersDivideInF32) {
   EXPECT_TRUE(marked("    %12:i32 = Add %10, %10\n    %11:i32 = Wrap %12 {to = \"i8\"}\n"));
 }
 
-// Of what is alike in all lanes, and of nothing else.
+// For uniform values, and for nothing else.
 TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   const auto kernel_of = [&](std::string_view operand) {
     return optimised(row_kernel(
@@ -350,7 +351,7 @@ TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   check<float>(*code, [](float x, float w) { return x + std::sqrt(std::abs(3 / w)); });
 }
 
-// What only a further quotient or root is made of, by way of a sum.
+// Values that only a further quotient or root uses, through a sum.
 TEST_P(Passes, WhatIsAlikeIsSpreadOnce) {
   const auto kernel_of = [&](std::string_view last) {
     return optimised(row_kernel(GetParam().lanes,
@@ -366,7 +367,7 @@ TEST_P(Passes, WhatIsAlikeIsSpreadOnce) {
   check<float>(*code, [](float x, float w) { return x + std::sqrt((3 / w) * (3 / w)); });
 }
 
-// What only a root is made of, or one element that is stored.
+// Values that only a root uses, or a single stored element.
 TEST_P(Passes, FoldsThatOneLaneIsWantedOfAreNotSpread) {
   const auto kernel_of = [&](std::string_view last) {
     return optimised(row_kernel(GetParam().lanes, load("f32") + "    %12:f32 = FoldLanes %10 {by = \"Max\"}\n" +

@@ -1,4 +1,4 @@
-// Passes on stores: rounded by them, non-temporal, in several stretches of a row.
+// Passes on stores: with rounding, non-temporal, in several stretches of a row.
 #include <random>
 #include <set>
 #include <snippet/bodies.hpp>
@@ -48,7 +48,8 @@ TEST_P(Passes, WhatIsStoredNarrowIsRoundedByTheStore) {
   EXPECT_EQ(count(print(optimised(squares("bf16", "    %20:f32 = Round %12 {to = \"f16\"}\n"))), "Round"), 2);
 }
 
-// Rows that are walked at once are all stored non-temporally, not the first alone: what is left are stores of parts.
+// If several rows are traversed at once, all are stored non-temporally, not only the first: only partial stores are
+// not.
 TEST_P(Passes, OfSeveralRowsAllAreStoredPastTheCaches) {
   snippet::test::BodyBuilder build("columns", "rk");
   const snippet::ValueId x = build.input(3);
@@ -67,7 +68,7 @@ TEST_P(Passes, OfSeveralRowsAllAreStoredPastTheCaches) {
   EXPECT_EQ(stores("Store"), 1u) << print(*kernel);
 }
 
-// Of whole vectors, in registers as they are and narrowed, with a fence before the return.
+// Whole vectors, with and without narrowing, with a fence before the return.
 TEST_P(Passes, StoresGoPastTheCaches) {
   output_ = tenon::testing::GuardAt::lines;
   const int lanes = GetParam().lanes;
@@ -96,7 +97,7 @@ TEST_P(Passes, StoresGoPastTheCaches) {
   }
 }
 
-// Of rows that begin anywhere those that are said to be aligned, and lines are loaded by halves; operands in memory are
+// In rows with arbitrary alignment only the stores marked aligned, and lines are loaded by halves; memory operands are
 // not lines.
 TEST_P(Passes, WhereRowsBeginAnywhereAlignedStoresAloneGoPastTheCaches) {
   const int lanes = GetParam().lanes;
@@ -117,7 +118,7 @@ TEST_P(Passes, WhereRowsBeginAnywhereAlignedStoresAloneGoPastTheCaches) {
   check<float>(*code, [](float x, float w) { return x + w; });
 }
 
-// Rows that are long enough go in four stretches side by side, and what is left as before.
+// Rows that are long enough are traversed in four parallel stretches, with the remainder as before.
 TEST_P(Passes, StretchesOfARowGoSideBySide) {
   output_ = tenon::testing::GuardAt::lines;
   const int lanes = GetParam().lanes;
@@ -146,7 +147,8 @@ TEST_P(Passes, LoopsThatStoreIntoTheCachesAreOneStream) {
   EXPECT_EQ(count(print(optimised(text, {.streams = {.each = 4}})), "stream"), 0);
 }
 
-// Where rows begin says nothing of vectors along another dim, nor of memory behind all tensors, which is scratch.
+// The alignment of rows says nothing about vectors along another dim, nor about memory after all tensors, which is
+// scratch.
 TEST_P(Passes, OutputsWithoutRowsStayInTheCaches) {
   LinearKernel kernel = parsed(row_kernel(GetParam().lanes, load("f32") + "    %20:f32 = Neg %10\n"));
   kernel.extents = {-1, -1};

@@ -1,4 +1,4 @@
-// Kernels in text form for the tests of passes, and what these make of them on the machine.
+// Kernels in text form for the tests of passes, and running the results on the machine.
 #pragma once
 #include <cctype>
 #include <cstring>
@@ -23,7 +23,7 @@ inline LinearKernel parsed(const std::string& text) {
   return kernel.ok() ? *std::move(kernel) : LinearKernel();
 }
 
-// `text` with its values %10 and above as fresh registers from `next` on: no number may be left out.
+// `text` with its values %10 and above as fresh registers from `next` on: no number may be omitted.
 inline std::string renumbered(const std::string& text, int& next) {
   std::map<std::string, int> numbers;
   std::string done;
@@ -43,7 +43,7 @@ inline std::string renumbered(const std::string& text, int& next) {
   return done;
 }
 
-// y = what `inside` makes of the row x and the element w, as %20; the tail does the same.
+// y = the result of `inside` for the row x and the element w, as %20; the tail does the same.
 inline std::string row_kernel(int lanes, const std::string& inside, std::string_view element = "f32") {
   int next = 6;
   const auto part = [&](std::string_view touched, std::string_view tail) {
@@ -98,7 +98,7 @@ class Passes : public MachineTest {
     return *code;
   }
 
-  // y for each x of a row, with guard pages behind both.
+  // y for each x of a row, with guard pages after both.
   template <class T>
   std::vector<T> run(const JitCode& code, const std::vector<T>& x, T w) {
     GuardedBuffer from(x.size() * sizeof(T)), to(x.size() * sizeof(T), 0xa5, output_), one(sizeof(T));

@@ -1,5 +1,5 @@
-// Passes on linear kernels in text form: what they write, and what it computes on the machine. Sums and operands; the
-// rest is in passes_*_test.cpp.
+// Passes on linear kernels in text form: their output, and its results on the machine. Sums and operands; the rest is
+// in passes_*_test.cpp.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -127,7 +127,7 @@ TEST_P(Passes, LoadsBecomeOperands) {
   }
 }
 
-// As the operator: NaN if either is, and of two zeros the second.
+// Like the operator: NaN if either operand is, and of two zeros the second.
 TEST_P(Passes, ExtremesWithMemoryKeepNaN) {
   const auto kernel_of = [&](const std::string& type, const std::string& op) {
     return optimised(row_kernel(GetParam().lanes,
@@ -192,7 +192,7 @@ TEST_P(Passes, WhatIsMadeBeforeALoopStaysThere) {
     return print(optimised(text));
   };
   const std::string line = "    %11:f32 = Load f32 [%2]\n";
-  // It would be read in each iteration, and stores of the loop may lie between.
+  // It would be read in each iteration, and the loop may store in between.
   const std::string read = ahead(line, "    %12:f32 = Neg %10\n    %20:f32 = Max %12, %11\n");
   EXPECT_LT(read.find("= Load f32 [%2]"), read.find("  loop 0 d0")) << read;
   // It would be multiplied in each iteration.
@@ -210,7 +210,7 @@ TEST_P(Passes, OneElementIsBroadcastByItsUser) {
   check<float>(*code, [](float x, float w) { return -x * w; });
 }
 
-// Two rows at once: the second one's pointer is the first one's and a step.
+// Two rows at once: the second one's pointer is the first one's plus a step.
 TEST_P(Passes, KnownStepsBecomePartOfAddresses) {
   const auto text = [](std::string_view known, std::string_view more) {
     return str("kernel @rows lanes 4 {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = limit loop 0\n  #3 = shift 0 loop 0",
@@ -255,7 +255,7 @@ TEST_P(Passes, DoublesHaveTheSameForms) {
 
 TENON_ON_ALL_MACHINES(Passes);
 
-// On avx2 the opposite of a comparison of integers may be one instruction; who does not choose by it wants itself.
+// On avx2 the inverse of a comparison of integers may be one instruction; other readers need the comparison itself.
 TEST_P(Passes, ChoicesByTheOpposite) {
   const auto kernel_of = [&](const std::string& op, const std::string& end) {
     return row_kernel(GetParam().lanes, load("i32") + weight("i32") + "    %12:bool = " + op + " %10, %11\n" + end,
@@ -291,7 +291,7 @@ TEST_P(Passes, ChoicesByTheOpposite) {
   }
 }
 
-// So do those that others join, if what they join chooses; beside 0 a choice is one instruction.
+// Also for comparisons combined by others, if the result selects; with 0 a choice is one instruction.
 TEST_P(Passes, JoinedChoicesByTheOpposite) {
   const bool turns = GetParam().isa == Isa::avx2;
   const auto of = [&](const std::string& first, const std::string& second, const std::string& join,

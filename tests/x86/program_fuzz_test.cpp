@@ -1,7 +1,7 @@
-// Whole graphs as programs: snippets on memory that the program plans, results on operands. Random ones against the
-// reference, bit for bit but for the bits of a NaN.
+// Whole graphs as programs: snippets on memory that the program plans, with results in place of operands. Random ones
+// compared with the reference, bit for bit except for the bits of a NaN.
 //
-// TENON_FUZZ_SEEDS sets how many seeds each test takes, TENON_FUZZ_FIRST the first.
+// TENON_FUZZ_SEEDS sets the number of seeds of each test, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 
 using tenon::testing::on_reference;
 
-// Those of snippets, and how often results became parts of others.
+// The kernels of snippets, with the number of results that became parts of others.
 class CountingKernels final : public irgen::KernelSource {
  public:
   explicit CountingKernels(std::shared_ptr<Compiler> compiler) : snippets_("x86", std::move(compiler)) {}
@@ -104,7 +104,7 @@ TEST_P(ProgramFuzz, RandomGraphsHaveTheBitsOfTheReference) {
   EXPECT_GE(again, seeds / 10);
 }
 
-// %f dies with the snippet that reads it in two loops: before the one over rows it makes %c, in it %w.
+// %f is last read by the snippet that reads it in two loops: before the one over rows it computes %c, in it %w.
 TEST_P(ProgramFuzz, ResultsOfFewerDimsDoNotLieOnWhatTheRestReads) {
   const auto fused = parse_graph(R"(graph @g(%x: f32[1,7], %big: f32[15,7]) -> (%c, %w) {
   %f = snippet.Subgraph %x ((%x0: f32[1,7]) -> %f0 {

@@ -1,4 +1,4 @@
-// Rows beyond the caches that several sweeps walk: what fetches the next one, and that all forms give the same bits.
+// Rows beyond the caches with several sweeps: what prefetches the next one, and that all forms give the same bits.
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
 #include <support_lib/guarded.hpp>
@@ -48,7 +48,7 @@ std::string text_of(NextRow when) {
   return print(*kernel);
 }
 
-// What stands in `text` from the begin of loop `loop` to its end.
+// The part of `text` from the beginning of loop `loop` to its end.
 std::string loop_of(const std::string& text, int loop) {
   const size_t begin = text.find(str("loop ", loop, " "));
   return text.substr(begin, text.find("\n    }\n", begin) - begin);
@@ -69,7 +69,7 @@ TEST(Rows, TheSweepThatIsAskedForFetchesTheNextRow) {
   }
 }
 
-// y = (x - sum(x)) w of groups: the sum walks channels and pixels as one, the results channel by channel.
+// y = (x - sum(x)) w of groups: the sum traverses channels and pixels as one, the results channel by channel.
 TEST(Rows, WhatIsStoredChannelByChannelFetchesTheNextGroup) {
   snippet::test::BodyBuilder build("groups", "krr");
   const snippet::ValueId x = build.input(7), weight = build.input(2);
@@ -88,7 +88,7 @@ TEST(Rows, WhatIsStoredChannelByChannelFetchesTheNextGroup) {
   }
 }
 
-// Caches of so few bytes that short rows are of any class, and large calls begin at a few rows.
+// Caches so small that short rows are of any class, and large calls begin at a few rows.
 constexpr size_t kFirst = 2'000, kSecond = 8'000, kThird = 32'000;
 // `times` as large as the smallest.
 TargetDescription with_tiny_caches(Isa isa, size_t times = 1) {
@@ -144,7 +144,7 @@ class RowForms : public ::testing::TestWithParam<Isa> {
     TENON_CHECK(false, "no snippet");
   }
 
-  // y of one form for inputs of `extents`, all beside guard pages.
+  // y of one form for inputs of `extents`, all next to guard pages.
   std::vector<float> run(const irgen::SnippetForm& form, const snippet::Body& body, const Dims& extents,
                          unsigned seed) const {
     std::mt19937 random(seed);
@@ -177,7 +177,7 @@ class RowForms : public ::testing::TestWithParam<Isa> {
   const FormMaker unfetched_{unfetched(with_tiny_caches(GetParam(), 16)), **jitter_table(), {}};
 };
 
-// Whatever the range of rows that a form is for. Known extents have numbers in their code where open ones have words.
+// Whatever the range of rows that a form serves. Known extents give numbers in the code where open ones give words.
 TEST_P(RowForms, AllGiveTheSameBits) {
   for (const Case& one : {kSoftmax, kNorm, kSkipNorm, kRootMeanSquare}) {
     for (const int64_t columns : {16, 48, 64, 176, 1040}) {
@@ -209,7 +209,7 @@ TEST_P(RowForms, AllGiveTheSameBits) {
   }
 }
 
-// Nor do merged sums depend on how rows follow one another.
+// Merged sums do not depend on the grouping of rows, either.
 TEST_P(RowForms, AllThatMergeGiveTheSameBits) {
   TargetDescription to_second = with_tiny_caches(GetParam(), 16);
   to_second.memories.back().prefetch_level = 2;
@@ -233,7 +233,7 @@ TEST_P(RowForms, AllThatMergeGiveTheSameBits) {
   }
 }
 
-// Columns of few rows, in the caches and past them, as those of any number (of whole rows lower_test.cpp).
+// Columns of few rows, in the caches and beyond them, as for any number (for whole rows lower_test.cpp).
 TEST_P(RowForms, OfFewRowsGiveTheSameBits) {
   for (const std::string_view op : {"ReduceSum", "ReduceMax", "ReduceMean"}) {
     const std::string operators = str("%a = Constant {value = dense<i64[1]: 0>}\n%y = ", op, " %x, %a {keepdims = 0}");
@@ -259,7 +259,7 @@ TEST_P(RowForms, OfFewRowsGiveTheSameBits) {
   }
 }
 
-// Two channels of a group are a row, of which each form says how long its planes may be.
+// Two channels of a group are a row, for which each form states how long its planes may be.
 TEST_P(RowForms, OfGroupsGiveTheSameBits) {
   for (const int64_t columns : {16, 49, 64, 128, 208, 512, 576}) {
     int skewed = 0;
@@ -285,7 +285,7 @@ TEST_P(RowForms, OfGroupsGiveTheSameBits) {
   }
 }
 
-// Of as few rows as a loop may walk side by side, where rows are a tile and no output is walked along with them.
+// With as few rows as a loop may process together, if rows are a tile and no output is traversed with them.
 TEST_P(RowForms, OfFewRowsAreReductionsAlone) {
   const auto few = [&](std::string_view operators, const std::string& rows, const std::string& columns) {
     const std::string text(operators);
@@ -307,7 +307,7 @@ TEST_P(RowForms, OfFewRowsAreReductionsAlone) {
   EXPECT_EQ(few("%y = Softmax %x {axis = 0}", "R", "C"), 0);
 }
 
-// By the nearest cache that holds two rows, and what is kept.
+// By the nearest cache that holds two rows and what is kept.
 TEST_P(RowForms, FollowFromTheLengthOfRows) {
   using Range = std::tuple<std::string, int64_t, int64_t, NextRow>;
   const auto ranges = [&](const Case& one) {
@@ -416,7 +416,7 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   }
 }
 
-// What sweeps keep is in no output, so that all of these are stored non-temporally; inputs are fetched a row ahead.
+// What sweeps keep is in no output, so all of these are stored non-temporally; inputs are prefetched a row ahead.
 TEST_P(RowForms, StoreOnceAndFetchTheNextRow) {
   const std::vector<FormMaker::Tier> tiers = maker_.tiers_of(body_of(kSoftmax, "R", "C"));
   const auto tier = std::ranges::find(tiers, ".streaming.l1", &FormMaker::Tier::suffix);

@@ -1,5 +1,5 @@
-// Softmax of scores that lie far apart, on both instruction sets: what is below the least normal number is right, and
-// comes of sums alone.
+// Softmax of widely spread scores, on both instruction sets: results below the least normal number are correct, and
+// come from sums only.
 #include "x86/body/scaled_powers.hpp"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ class Scores : public ::testing::TestWithParam<Isa> {
   int64_t lanes() const { return lanes_of(GetParam(), kF32); }
 };
 
-// In all steps down to where nothing is left, and masked ones, infinite ones too.
+// In all steps down to where nothing is left, and with masked scores, including infinite ones.
 Tensor scores(int64_t rows, int64_t columns, std::mt19937& random) {
   std::uniform_real_distribution<float> near(-4, 4), far(-120, 0);
   Tensor made = *Tensor::zeros(kF32, {rows, columns});
@@ -98,8 +98,8 @@ TEST_P(Scores, OfAllWidthsAreWithinBounds) {
       }
 }
 
-// Denormals are right to the last place, and no product, quotient or power of two was rounded to one: that
-// takes a Xeon 150 cycles. What a sum makes is exact, which does not show as underflow.
+// Denormals are correct to the last place, and no product, quotient or power of two was rounded to one: that takes a
+// Xeon 150 cycles. Sums are exact, which does not show as underflow.
 TEST_P(Scores, GiveDenormalsWithoutUnderflow) {
   constexpr int64_t kRows = 40, kColumns = 100;
   for (const std::string& operators : {std::string(kOperators[0]), std::string(kPowers) + "%y = Div %e, %s"}) {

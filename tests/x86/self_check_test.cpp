@@ -1,4 +1,4 @@
-// The self-check: code with a seeded fault is noticed at its first wrong element, and code without one passes.
+// The self-check: code with a seeded fault is detected at its first wrong element, and code without one passes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ Result<void> emit_least(X86Context& c, const Emission& e) {
   c.gen().vpminsd(c.vector(e.out[0], e.lanes), c.vector(e.in[0], e.lanes), c.vector(e.in[1], e.lanes));
   return {};
 }
-// Right to 12 bits.
+// Accurate to 12 bits.
 Result<void> emit_rough_root(X86Context& c, const Emission& e) {
   const auto x = c.vector(e.in[0], e.lanes), y = c.vector(e.out[0], e.lanes);
   if (c.avx512()) {
@@ -83,7 +83,7 @@ class SelfCheck : public ::testing::TestWithParam<Isa> {
   }
 };
 
-// A process keeps code by what a kernel computes, whatever table it was made with: each text is another kernel.
+// A process caches code by what a kernel computes, whatever its table: each text is another kernel.
 int next_constant() {
   static int count = 1;
   return ++count;
@@ -121,7 +121,7 @@ TEST_P(SelfCheck, NoticesAWrongInteger) {
   EXPECT_THAT(fault, HasSubstr("it comes from Max greater"));
 }
 
-// Right in the first three digits, so that no tolerance of the usual kind would see it.
+// Accurate in the first three digits, so that a usual tolerance would not detect it.
 TEST_P(SelfCheck, NoticesARoughFunction) {
   const JitterRow rough{.op = "Sqrt", .types = {kF32}, .early_result = true, .make = make_function<emit_rough_root>};
   EXPECT_THAT(run(floats(), table_with(JitterRow{rough}), true), HasSubstr("output 0"));
@@ -137,7 +137,7 @@ TEST_P(SelfCheck, PassesWhatIsRightAndIsOffUnlessAskedFor) {
             "");
 }
 
-// Rows of 37 in rows of 74. Of the last lanes alone the sum reads no operand in memory, which has a row of its own.
+// Rows of 37 in rows of 74. For the last lanes the sum has no memory operand, which has a row of its own in the table.
 TEST_P(SelfCheck, LooksAtPartsWhereTheyLie) {
   const auto joined = [] {
     return str("graph @g(%x: f32[N,37], %b: f32[N,37]) -> %y {\n %c = Constant {value = dense<f32[]: ", next_constant(),

@@ -1,5 +1,5 @@
-// The store of a row along with the fold of the next, on the machine: rows and widths around those of a group, beside
-// guard pages, and what the passes make of the loop.
+// The store of a row together with the reduction of the next, on the machine: rows and widths around those of a group,
+// beside guard pages, and the result of the passes on the loop.
 #include <snippet/bodies.hpp>
 
 #include <tenon/snippet/linear/emit.hpp>
@@ -41,7 +41,7 @@ Body norm_body() {
   return build.take();
 }
 
-// Groups around rows, and a factor of each: of "kkr".
+// Groups around rows, with a factor for each: over "kkr".
 Body grouped_body() {
   BodyBuilder build("grouped", "kkr");
   const ValueId x = build.input(7), count = build.count();
@@ -118,7 +118,7 @@ TEST_P(Skewed, RowsOfAllWidths) {
   }
 }
 
-// Instead of being skewed, several rows are stored in one walk.
+// Instead of being skewed, several rows are stored in one sweep.
 TEST_P(Skewed, RowsThatAreStoredTogether) {
   const int lanes = GetParam().lanes;
   for (const int vectors : {0, 1, 2, 8, 17}) {
@@ -138,7 +138,7 @@ TEST_P(Skewed, RowsThatAreStoredTogether) {
   }
 }
 
-// Of the loop over whole groups: lines of the next row alone are fetched, in turn with the stores of this one.
+// In the loop over whole groups, only lines of the next row are prefetched, alternating with the stores of this one.
 TEST_P(Skewed, PrefetchesStandBetweenStores) {
   for (const Body& body : {skip_norm_body(), norm_body()}) {
     auto kernel = snippet::lower(body, lower_options());
@@ -161,7 +161,7 @@ TEST_P(Skewed, PrefetchesStandBetweenStores) {
   }
 }
 
-// Of softmax the store goes along with the sums of the next row's powers, and these fetch the row behind that.
+// In a softmax the store is combined with the sums of the next row's powers, and these prefetch the row after that.
 TEST_P(Skewed, PowersFetchTheRowBehindTheNext) {
   constexpr int64_t kRow = 1024;
   Body body = softmax_body();
@@ -184,7 +184,7 @@ TEST_P(Skewed, PowersFetchTheRowBehindTheNext) {
   EXPECT_EQ(loops, 1u) << print(*kernel);
 }
 
-// Behind the stores, loads of a row of whole pages would wait for them.
+// After the stores, loads of a row of whole pages would wait for them.
 TEST_P(Skewed, ReadsTheNextRowBeforeItStoresThisOne) {
   constexpr int64_t kRow = 1024;
   for (const bool merges : {false, true}) {

@@ -1,7 +1,7 @@
-// Random graphs as machine code against the reference: every snippet on buffers that end at guard pages, its work cut
-// into pieces, on both instruction sets.
+// Random graphs as machine code compared with the reference: every snippet on buffers that end at guard pages, with its
+// work divided into pieces, on both instruction sets.
 //
-// TENON_FUZZ_SEEDS sets how many seeds each test takes, TENON_FUZZ_FIRST the first.
+// TENON_FUZZ_SEEDS sets the number of seeds of each test, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -36,7 +36,7 @@ class SnippetFuzz : public ::testing::TestWithParam<Isa> {
   static bool are_usual_seeds() { return !std::getenv("TENON_FUZZ_FIRST") && !std::getenv("TENON_FUZZ_SEEDS"); }
 };
 
-// No contraction, no reordered sums: bit for bit, but for the bits of a NaN.
+// No contraction, no reordered sums: bit for bit, except for the bits of a NaN.
 TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   GuardedGraph runner(testing::target_of_machine(GetParam()), {.contract = false, .bounds = false});
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
@@ -73,8 +73,8 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   RecordProperty("snippets", static_cast<int>(runner.snippets));
 }
 
-// Functions within their ulp, sums in another order, contraction: each result of each snippet lies within the bounds
-// that follow from the accuracies that the rows of the emitters state.
+// Functions within their ulp, sums in another order, contraction: each result of each snippet is within the bounds that
+// follow from the accuracies stated by the rows of the emitters.
 TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
   GuardedGraph runner(testing::target_of_machine(GetParam()), {});
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);

@@ -1,5 +1,5 @@
-// Extrema that need not pass NaN on: rows with a NaN in each place, against the reference. Where that has NaN so has
-// the code, and nowhere else; that numbers are right the bounds of bodies say (guarded_graph.hpp).
+// Extrema that need not propagate NaN: rows with a NaN in each position, compared with the reference. The code gives
+// NaN exactly where the reference does; the bounds of bodies check the numbers (guarded_graph.hpp).
 #include "x86/body/spared.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using testing::body_of;
 using testing::graph_of;
 using testing::GuardedGraph;
 
-// On two tensors of rows, x and z, a number for each row, p, and one for each column, b.
+// On two tensors of rows, x and z, a number per row, p, and one per column, b.
 struct Case {
   const char* operators;
   const char* outputs;
@@ -42,13 +42,13 @@ constexpr Case kCases[] = {
     {"%h = ReduceMax %x, %axes\n%l = ReduceMin %z, %axes", "%l, %h", 0},
     {"%a = Abs %x\n%y = ReduceMax %a, %axes", "%y", 1},
     {"%a = Abs %x\n%m = ReduceMax %a, %axes\n%y = Div %x, %m", "%y", 1},
-    // Powers that are no less than 1, to infinity, beside those that are no greater (body_numbers_test.cpp).
+    // Powers that are at least 1, up to infinity, and beside them those that are at most 1 (body_numbers_test.cpp).
     {"%m = ReduceMax %x, %axes\n%d = Sub %m, %x\n%y = Exp %d", "%y", 0},
     {"%m = ReduceMin %x, %axes\n%d = Sub %x, %m\n%y = Exp %d", "%y", 0},
     {"%m = ReduceMax %x, %axes\n%s = Add %x, %z\n%d = Sub %s, %m\n%y = Exp %d", "%y", 0},
     {"%m = ReduceMax %x, %axes\n%d = Sub %x, %m\n%y = Exp %d", "%y", 0},
-    // What shows: in an output of its own, in other elements of the row, through conditions, where only one of two
-    // ways is NaN, where the sum is of something else.
+    // Values that are visible: in an output of their own, in other elements of the row, through conditions, where only
+    // one of two paths is NaN, where the sum is over something else.
     {"%m = ReduceMax %x, %axes\n%d = Sub %x, %m\n%e = Exp %d\n%s = ReduceSum %e, %axes", "%m, %s", 0},
     {"%m = ReduceMax %x, %axes\n%y = Mul %x, %m", "%y", 0},
     {"%m = ReduceMax %x, %axes\n%s = ReduceSum %z, %axes\n%y = Add %s, %m", "%y", 0},
@@ -123,7 +123,7 @@ TEST_P(Spared, NaNShowsWhereItDoes) {
 INSTANTIATE_TEST_SUITE_P(Both, Spared, ::testing::Values(Isa::avx2, Isa::avx512),
                          [](const auto& info) { return std::string(isa_name(info.param)); });
 
-// Those of several vectors, once for two.
+// Checks of several vectors, once for two.
 TEST(SparedOfGraphs, ChecksOfRowsAreShared) {
   const auto checks = [](Isa isa, const char* operators, int64_t columns) {
     const FormMaker maker(testing::target_of(isa), **jitter_table(), {});
@@ -153,7 +153,8 @@ TEST(SparedOfGraphs, WhereOutputsAreNaNByOtherWays) {
   }
 }
 
-// Is each output NaN by other ways wherever `cause` is, or does it not depend on the node? By all nodes, in two walks.
+// Whether each output is NaN in other ways wherever `cause` is, or does not depend on the node. By all nodes, in two
+// traversals.
 bool misses_nothing(const snippet::Body& body, size_t without, snippet::ValueId cause) {
   const auto at = [](snippet::ValueId id) { return static_cast<size_t>(id); };
   const snippet::DimSet reduced = body.reduced_dims(), varies = body.values[at(cause)].varies;
@@ -181,7 +182,7 @@ bool misses_nothing(const snippet::Body& body, size_t without, snippet::ValueId 
   return (snippet::is_reduction(body.nodes[without].op) ? fine_in_row : fine)[at(body.nodes[without].result)];
 }
 
-// Floats alone; what is not read is an output.
+// Floats only; an unused value is an output.
 std::string drawn_text(std::mt19937& random, int operators) {
   std::string text, outputs;
   std::vector<std::string> values{"%x", "%z", "%p", "%b"};
@@ -212,7 +213,7 @@ std::string drawn_text(std::mt19937& random, int operators) {
              ") {\n%axes = Constant {value = dense<i64[1]: 1>}\n", text, "}");
 }
 
-// One question after the other, each answered near its cause, and what is spared is passed on by one operand alone.
+// Consecutive questions, each answered near its cause; the spared NaN is propagated by one operand only.
 TEST(SparedOfGraphs, AsWalksOverTheWholeBodySay) {
   int64_t spared = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
@@ -242,7 +243,7 @@ TEST(SparedOfGraphs, AsWalksOverTheWholeBodySay) {
   EXPECT_GT(spared, 100) << "or they are no examples";
 }
 
-// Each extremum of a network is asked about; whether it shows is seen near it.
+// Every extremum of a network is examined; whether NaN is visible is decided near it.
 TEST(SparedOfGraphs, TimeGrowsWithTheNumberOfOperators) {
   const auto seconds_for = [](int blocks) {
     std::string text, last = "%x";

@@ -1,4 +1,4 @@
-// The lines that one iteration of a loop touches.
+// The cache lines that one iteration of a loop accesses.
 #include "x86/passes/internal.hpp"
 
 #include <algorithm>

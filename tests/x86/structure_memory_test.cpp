@@ -1,4 +1,4 @@
-// Loads and stores of every element type, of whole rows with tails, between guard pages.
+// Loads and stores of every element type, for whole rows with tails, between guard pages.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -19,7 +19,7 @@ using tenon::testing::Guarded;
 
 constexpr ElementType kElements[] = {kF32, kF16, kBF16, kF64, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kBool};
 
-// y[i] = x[i] as `to`, both of one lane type.
+// y[i] = x[i] as `to`, both with the same lane type.
 std::shared_ptr<const JitCode> copy_kernel(const Machine& machine, ElementType from, ElementType to, bool broadcast) {
   KernelBuilder b(machine.isa, machine.lanes);
   const RegisterId x = b.parameter(0), y = b.parameter(1);
@@ -40,7 +40,7 @@ uint64_t read_bits(const std::byte* data, ElementType element, int64_t index) {
   return load_bits(data, element.bits(), index);
 }
 
-// What a lane holds after the load, as bits; and what the store makes of it.
+// The content of a lane after the load, as bits, and after the store.
 uint64_t lane_of(ElementType element, uint64_t bits) {
   if (element == kF16) {
     const auto lane = std::bit_cast<uint32_t>(static_cast<float>(f16::from_bits(static_cast<uint16_t>(bits))));
@@ -58,7 +58,7 @@ uint64_t stored_of(ElementType element, uint64_t lane) {
   return element.bits() == 64 ? lane : lane & ((uint64_t{1} << element.bits()) - 1);
 }
 
-// Any bits; of floats often those where rounding is decided.
+// Arbitrary bits; for floats often those for which rounding is decisive.
 uint64_t random_bits(ElementType element, std::mt19937_64& random) {
   if (element.is_bool()) return random() % 2;
   uint64_t bits = random();
@@ -144,7 +144,7 @@ TEST_P(Memory, OneLaneIsLoadedAndStored) {
   }
 }
 
-// As many lanes as the code says: no byte beside them.
+// As many lanes as the code states: no byte outside them.
 TEST_P(Memory, KnownNumbersOfLanesAreLoadedAndStored) {
   constexpr uint64_t kSeed = 11;
   std::mt19937_64 random(kSeed);
@@ -176,7 +176,7 @@ TEST_P(Memory, KnownNumbersOfLanesAreLoadedAndStored) {
   }
 }
 
-// Lanes that memory does not take are not packed: avx2 brings the upper four down for more than four alone.
+// Lanes that are not stored are not packed: avx2 moves the upper four down only for more than four.
 TEST(MemoryOfFew, PacksWhatMemoryTakes) {
   const auto moves = [](Lanes touched, int64_t count) {
     KernelBuilder b(Isa::avx2, 8);
@@ -201,7 +201,7 @@ TEST(MemoryOfFew, PacksWhatMemoryTakes) {
   EXPECT_EQ(moves(Lanes::partial, 5), std::pair(1, 1));
 }
 
-// All of bf16's and f16's inputs that matter: each upper half with each kind of rest.
+// All inputs that matter for bf16 and f16: each upper half with each kind of remainder.
 TEST_P(Memory, StoresRoundToTheNearestEven) {
   for (const ElementType to : {kF16, kBF16}) {
     const auto code = copy_kernel(GetParam(), kF32, to, false);

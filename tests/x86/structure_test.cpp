@@ -1,4 +1,4 @@
-// Registers, loops, tails, folds over lanes, slots of the frame.
+// Registers, loops, tails, reductions over lanes, slots of the frame.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -70,7 +70,7 @@ TEST_P(Structure, BooleanScalarsFillAllLanes) {
   }
 }
 
-// Counters and pointers: rows of a matrix, moved by params.
+// Counters and pointers: rows of a matrix, advanced by params.
 TEST_P(Structure, LoopsNestAndPointersMove) {
   KernelBuilder b = builder();
   const RegisterId x = b.parameter(0), y = b.parameter(1), row = b.general(), value = b.lanes(kI32);
@@ -208,7 +208,7 @@ TEST_P(Structure, LanesAreFolded) {
   check(kU64, uint64_t{});
 }
 
-// Random floats, among them NaN and both zeros: sums round, so their order shows.
+// Random floats, including NaN and both zeros: sums round, so their order is visible.
 template <class T>
 std::vector<T> awkward_values(size_t count, std::mt19937_64& random) {
   std::vector<T> values = random_values<T>(count, random);

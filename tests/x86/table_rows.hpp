@@ -1,4 +1,4 @@
-// Rows of the x86 jitter table, and what of them this machine runs.
+// Rows of the x86 jitter table, restricted to what this machine supports.
 #pragma once
 #include <vector>
 
@@ -14,7 +14,7 @@ const codegen::JitterTable& elementwise_table();
 // Instruction sets of this machine.
 std::vector<Isa> machine_isas();
 inline Isa isa_of(const codegen::JitterRow& row) { return row.without.empty() ? Isa::avx512 : Isa::avx2; }
-// The row that serves a function on an instruction set; null if none does.
+// The row for a function on an instruction set; null if there is none.
 const codegen::JitterRow* math_row(const tenon::test::MathCase& math, Isa isa);
 
 }  // namespace tenon::x86::test

@@ -1,4 +1,4 @@
-// erf and tanh of polynomials by tables that are made for them: how near they come, and of which there are none.
+// erf and tanh of polynomials by tables that are made for them: their accuracy, and for which there are none.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -14,8 +14,8 @@ namespace {
 using Outer = OddFunction::Outer;
 
 constexpr uint32_t kSeed = 20261127;
-// Of the size of 1: the polynomial is within 7/8 of 2^-24, its constant term and the last sum are rounded to 2^-25
-// each.
+// Relative to a size of 1: the polynomial is within 7/8 of 2^-24, its constant term and the last sum are rounded to
+// 2^-25 each.
 constexpr double kWithin = kOddTableError;
 constexpr double kMost = std::numeric_limits<float>::max();
 
@@ -28,7 +28,7 @@ const codegen::JitterRow* row_for(Name op, const Attributes& attributes, Isa isa
   return nullptr;
 }
 
-// Floats of all sizes, and of each size of result; both signs of each, side by side.
+// Floats of all sizes, and with results of each size; both signs of each, in pairs.
 Column arguments(const OddFunction& function) {
   Column x{kF32, {}};
   const auto add = [&](float value) {
@@ -116,8 +116,8 @@ TEST(TabulatedFunctions, LieWithinTheStatedDistance) {
   EXPECT_GE(checked, 12 * machine_isas().size());
 }
 
-// scale x + x f(x), of which f has the distance above, times x and scale; the sum is rounded, down on avx512, and so
-// is linear x.
+// scale x + x f(x), where f has the error above, times x and scale; the sum is rounded, down on avx512, and so is the
+// linear part in x.
 TEST(TabulatedFunctions, GatesLieWithinTheStatedDistance) {
   size_t checked = 0;
   for (const float scale : {0.5f, 1.0f, 0x1p-20f})
@@ -139,7 +139,7 @@ TEST(TabulatedFunctions, GatesLieWithinTheStatedDistance) {
             const double size = std::abs(static_cast<double>(value));
             const double within =
                 kWithin * scale * size + 0x1p-24 * scale * size + 0x1p-23 * std::abs(exact) + 0x1p-148;
-            // -inf times 0; what is too large is the largest number, rounded down.
+            // -inf times 0 is NaN; a result that is too large becomes the largest number, rounded down.
             const bool right = std::isnan(value) || (value == -std::numeric_limits<float>::infinity())
                                    ? std::isnan(made)
                                : std::abs(exact) > kMost ? std::abs(made) >= kMost && std::signbit(made) == (value < 0)
@@ -155,7 +155,7 @@ TEST(TabulatedFunctions, GatesLieWithinTheStatedDistance) {
   EXPECT_GE(checked, 3 * 12 * machine_isas().size());
 }
 
-// The first interval is the half above 0, and what f lacks at the end is no power's business.
+// The first interval is the half above 0; what f lacks at the end is not approximated by a power.
 TEST(TabulatedFunctions, TablesHaveNoMorePowersThanTheWidestIntervalTakes) {
   const OddFunction by_erf{Outer::erf, {std::numbers::sqrt2_v<float> / 2}};
   const OddFunction by_tanh{Outer::tanh, {0.7978846f, 0.7978846f * 0.044715f}};

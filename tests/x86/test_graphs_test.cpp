@@ -1,4 +1,4 @@
-// The test graphs of docs/snippets.md as machine code, on both instruction sets: how many snippets each becomes, and
+// The test graphs of docs/snippets.md as machine code, on both instruction sets: the number of snippets of each, and
 // results within the bounds that follow from the emitters' accuracies, beside guard pages.
 #include <gtest/gtest.h>
 
@@ -140,7 +140,8 @@ TEST_P(TestGraphs, TwoInputsAndTwoOutputs) {
     EXPECT_EQ(snippets(pair, "(%h, %y) {\n %h = HardSwish %a\n %s = Add %h, %b\n %r = Relu %s\n %y = Sin %r }"), 1u);
 }
 
-// Mul may join either side of what is not taken, but not both: the result is a DAG of two snippets and one operator.
+// Mul may join either side of the operator that is not taken, but not both: the result is a DAG of two snippets and one
+// operator.
 TEST_P(TestGraphs, AForkAroundAnOperatorThatIsNotTaken) {
   snippet::TokenizeOptions options;
   options.may_take = [](const Op& op) { return !op.is("Sigmoid"); };
@@ -208,8 +209,8 @@ TEST_P(TestGraphs, SoftmaxAfterAnAddOfEveryWidth) {
       EXPECT_EQ(snippets({str("1,5,16,", width), b}, "%y {\n %s = Add %a, %b\n %y = Softmax %s }"), 1u);
 }
 
-// Maxima that leave NaN out would do: the sum of the exponentials is NaN all the same. What the rows of the target do
-// agrees with the reference for every mix.
+// Maxima that ignore NaN would suffice: the sum of the exponentials is NaN anyway. The rows of the target agree with
+// the reference for every mix.
 TEST_P(TestGraphs, SoftmaxOfNaNAndInfinities) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   const std::vector<std::vector<float>> kinds = {

@@ -1,11 +1,11 @@
-// Choices by what stands for all of a loop as two loops, in text form: what becomes of kernels, and when. What such
-// kernels compute is tested by bodies_test.cpp.
+// Unswitching: choices by loop-invariant conditions become two loops, in text form: the resulting kernels, and when it
+// is done. The results of such kernels are tested by bodies_test.cpp.
 #include "x86/passes_support.hpp"
 
 namespace tenon::x86::testing {
 namespace {
 
-// y = where(w < 3, exp(x) * v, v), v the third element of w; %c is what `condition` says.
+// y = where(w < 3, exp(x) * v, v), v the third element of w; %c is given by `condition`.
 std::string kernel(const std::string& condition = "Less %3, %4", const std::string& choice = "Where %6, %11, %5",
                    const std::string& tail_choice = "Where %6, %17, %5") {
   return "kernel @row lanes 8 {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = pointer 2\n  #3 = limit loop 0\n"
@@ -81,7 +81,7 @@ TEST(Unswitch, ALoopForEachAnswer) {
 )");
 }
 
-// What no longer changes in the loop is made before it, once for loop and tail, and may be asked for in turn.
+// What is then loop-invariant is hoisted, once for loop and tail, and may in turn be a condition.
 TEST(Unswitch, WhatStandsThenIsMadeBefore) {
   const std::string made = unswitched(nested());
   EXPECT_EQ(made.substr(made.find("  when ")), R"(  when %5 {

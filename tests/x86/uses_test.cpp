@@ -1,4 +1,4 @@
-// Where registers are written and read, and what is dropped once nobody reads it.
+// Where registers are written and read, and which instructions are dropped as dead.
 #include "x86/passes/uses.hpp"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ TEST(Uses, AreCountedByPlaces) {
   EXPECT_FALSE(uses.stores_between(8, 9));
 }
 
-// Products that are added far behind where they are made: each has all others between.
+// Products that are added far after their computation: all others are in between.
 double milliseconds_to_contract(int products) {
   std::string text = "kernel @far lanes 8 {\n  %0:f32 = Scalar {bits = 0x40000000}\n";
   for (int i = 1; i <= products; ++i) text += str("  %", i, ":f32 = Mul %0, %0\n");

@@ -1,4 +1,4 @@
-// Values in blocked layouts on this target: snippets over their slots, padding included, which nobody ever sees.
+// Values in blocked layouts on this target: snippets over their slots, including padding, which is never visible.
 #include <tenon/passes/walk_slots.hpp>
 
 #include <gmock/gmock.h>
@@ -42,7 +42,7 @@ class X86WalkSlots : public ::testing::TestWithParam<Isa> {
     EXPECT_TRUE(graph.ok()) << graph.error().to_string();
     return *std::move(graph);
   }
-  // All that has the extents of the first input lies in blocks.
+  // Gives every value with the shape of the first input the layout `layout`.
   static std::unique_ptr<Graph> laid_out(const Graph& plain, std::string_view layout) {
     auto graph = plain.clone();
     const Shape& shape = graph->body().input(0)->type().shape();
@@ -83,7 +83,8 @@ class X86WalkSlots : public ::testing::TestWithParam<Isa> {
     EXPECT_TRUE(made.ok()) << made.error().to_string();
     return made.ok() ? *std::move(made) : std::vector<Datum>();
   }
-  // In `layout`, with anything in padding, the same bits as without. At least so many operators are over slots.
+  // In `layout`, with arbitrary padding, the result has the same bits as without it. At least `walked` operators
+  // iterate over slots.
   static void expect_same(std::string_view text, std::string_view layout, size_t walked) {
     SCOPED_TRACE(text);
     const auto plain = parsed(text);
@@ -144,7 +145,7 @@ TEST_P(X86WalkSlots, OtherBlocks) {
     expect_same(kText, layout, 2);
 }
 
-// One kernel; the only reorder puts the output into its layout.
+// One kernel; the only reorder converts the output to its layout.
 TEST_P(X86WalkSlots, OneSnippet) {
   const auto plain = parsed(
       "graph @g(%x: f32[1,42,17,31], %b: f32[42,1,1]) -> %z { %s = Mul %x, %b\n %y = Add %s, %b\n %z = Sigmoid %y }");
@@ -155,7 +156,7 @@ TEST_P(X86WalkSlots, OneSnippet) {
   EXPECT_THAT(print(*graph), HasSubstr("f32[1,3,17,31,16]"));
 }
 
-// A sum over channels must not see padding: it gets logical indices.
+// A sum over channels must not include padding: it gets logical indices.
 TEST_P(X86WalkSlots, ReductionsAreRefusedWithAReason) {
   expect_same("graph @g(%x: f32[1,42,17,31]) -> %r { %y = Exp %x\n %z = Tanh %y\n %r = ReduceSum %z {keepdims = 1} }",
               "NCHW{16c}", 2);

@@ -1,4 +1,4 @@
-// Sets of integers, against all numbers of eight bits one by one.
+// Sets of integers, checked for all numbers of eight bits one by one.
 #include "x86/body/whole_set.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ bool holds(Name op, int a, int b) {
   return a != b;
 }
 
-// As another set of the same numbers: through what they have in common with each number alone.
+// As another set of the same numbers: through the intersection with each single number.
 void expect_alike(ElementType type, const Both& both) {
   for (size_t bits = 0; bits < 256; ++bits) {
     const WholeSet one(type, bits, false, true, false);

@@ -79,7 +79,7 @@ Spread spread(const Tensor& tensor) {
   return out;
 }
 
-// Written, read back and compared: as a graph, and by what both compute.
+// Written, read back and compared: as a graph, and by the results of both.
 void expect_round_trip(const Graph& graph) {
   const Folder folder;
   const auto values = inputs_of(graph, 1);
@@ -137,7 +137,7 @@ TEST_P(ZooModel, OutputsAreFiniteAndDependOnInputs) {
   }
 }
 
-// Rows of a batch are independent: each gives what it gives alone.
+// Rows of a batch are independent: each gives the same as alone.
 TEST_P(ZooModel, BatchOfTwo) {
   const auto one = built(GetParam());
   const auto two = built(GetParam(), {.size = Size::tiny, .batch = 2});

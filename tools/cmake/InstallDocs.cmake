@@ -1,11 +1,11 @@
-# Run by `cmake --install`: the pages of `source` into `destination`. What their links lead to lies elsewhere then:
-# headers beneath `to_include`, descriptions of targets beneath `to_data`, both relative to the pages' folder, and the
-# examples beside the pages. Links to what is not installed become plain words. `work` may be written.
+# Run by `cmake --install`: copies the pages of `source` to `destination` and adapts their links to the installation:
+# headers are under `to_include`, target descriptions under `to_data`, both relative to the pages' folder, and the
+# examples next to the pages. Links to what is not installed become plain text. `work` is a folder for temporary files.
 file(REMOVE_RECURSE "${work}")
 file(GLOB_RECURSE pages RELATIVE "${source}" "${source}/*.md")
 foreach(page IN LISTS pages)
   file(READ "${source}/${page}" text)
-  # From the page to the pages' folder: a link that leaves this begins with one `../` more.
+  # The path from the page to the pages' folder: a link that leaves this folder begins with one more `../`.
   string(REGEX REPLACE "[^/]+/" "../" up "${page}")
   string(REGEX REPLACE "[^/]+$" "" up "${up}")
   string(REPLACE "." "\\." out "](${up}../")

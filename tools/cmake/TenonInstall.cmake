@@ -1,9 +1,9 @@
-# `cmake --install`, and what find_package(tenon) reads afterwards: tenon::sdk, tenon::runtime, tenon_add_plugin().
-# Every path inside is relative to where the file lies, so an installed tree may be moved.
+# `cmake --install`, and what find_package(tenon) then provides: tenon::sdk, tenon::runtime, tenon_add_plugin().
+# Every path inside is relative to its file, so an installed tree may be moved.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
 
-# Headers named *_internal.hpp belong to their room alone (tools/check_layers.py keeps others out).
+# Headers named *_internal.hpp belong to their room only (tools/check_layers.py enforces this).
 install(DIRECTORY sdk/tenon DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*_internal.hpp" EXCLUDE)
 install(DIRECTORY ir-ext/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tenon-ext
@@ -12,7 +12,7 @@ install(DIRECTORY targets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/tenon/targets
         FILES_MATCHING PATTERN "*.yaml" PATTERN "*.json")
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/tenon)
 
-# The documentation, with the examples that it names.
+# The documentation, with the examples that it refers to.
 set(docs_dir ${CMAKE_INSTALL_DATADIR}/doc/tenon)
 file(RELATIVE_PATH docs_to_include /prefix/${docs_dir} /prefix/${CMAKE_INSTALL_INCLUDEDIR})
 file(RELATIVE_PATH docs_to_data /prefix/${docs_dir} /prefix/${CMAKE_INSTALL_DATADIR})
@@ -42,6 +42,6 @@ install(FILES ${PROJECT_BINARY_DIR}/tenonConfig.cmake ${PROJECT_BINARY_DIR}/teno
               tools/cmake/TenonPlugin.cmake
         DESTINATION ${package_dir})
 
-# The include path of ir-ext is <tenon-ext/...> in the tree as in an installation.
+# The include path of ir-ext is <tenon-ext/...>, in the tree and in an installation.
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include)
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/ir-ext ${PROJECT_BINARY_DIR}/include/tenon-ext SYMBOLIC)

@@ -1,4 +1,4 @@
-# The two shared libraries of the SDK, made of the rooms that sdk/CMakeLists.txt added.
+# The two shared libraries of the SDK, which consist of the rooms that sdk/CMakeLists.txt added.
 function(tenon_library TARGET KIND)
   get_property(rooms GLOBAL PROPERTY TENON_ROOMS_${KIND})
   get_property(links GLOBAL PROPERTY TENON_LINK_${KIND})
@@ -11,11 +11,11 @@ function(tenon_library TARGET KIND)
                                                  $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
                                                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${TARGET} INTERFACE cxx_std_20)
-  # Rooms hold C++ only; without a source of its own the target needs to be told its linker language.
+  # Rooms contain only C++; without a source of its own, the target needs an explicit linker language.
   set_target_properties(${TARGET} PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0
                                              INSTALL_RPATH "$ORIGIN")
   target_link_libraries(${TARGET} PRIVATE tenon_options ${links})
-  # An undefined symbol is found here, not when a user's program starts. Sanitizer builds leave theirs undefined.
+  # Undefined symbols are found here, not when a user's program starts. Sanitizer builds leave theirs undefined.
   if(NOT TENON_SANITIZE)
     target_link_options(${TARGET} PRIVATE -Wl,--no-undefined)
   endif()

@@ -1,36 +1,36 @@
-# How everything of this tree is compiled: warnings, sanitizers, the compiler cache.
+# Compiler options for the whole tree: warnings, sanitizers, the compiler cache.
 
 add_library(tenon_options INTERFACE)
-# Not -Wshadow: TENON_TRY and TENON_OK inside a lambda inside TENON_OK shadow each other on purpose.
+# No -Wshadow: TENON_TRY and TENON_OK inside a lambda inside TENON_OK shadow each other on purpose.
 target_compile_options(tenon_options INTERFACE -Wall -Wextra -Wpedantic -Wnon-virtual-dtor
                        -Wno-missing-field-initializers $<$<BOOL:${TENON_WERROR}>:-Werror>)
 if(TENON_SANITIZE)
   target_compile_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE})
-  # ThreadSanitizer knows no fences, and g++ says so of each: what one orders may be reported as a race.
+  # ThreadSanitizer does not support fences, and g++ warns about each: what a fence orders may be reported as a race.
   if(TENON_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(tenon_options INTERFACE -Wno-tsan)
   endif()
-  # What our own code must survive, so it must see it: the allocator answers null to an absurd size.
+  # Our code must handle a failed allocation, so the allocator must return null for an absurd size.
   set(TENON_TEST_SANITIZER_ENV ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1)
 endif()
 
-# tenon_unity(TARGET): compiles the sources of TARGET together, some at a time, when TENON_UNITY is on: half of a source's
-# time goes into headers that its neighbours read, too. So names of unnamed namespaces differ within a target.
+# tenon_unity(TARGET): compiles the sources of TARGET in groups if TENON_UNITY is on: half of a source's compile time is
+# spent on headers that its neighbours include, too. Names in unnamed namespaces must therefore be unique in a target.
 function(tenon_unity TARGET)
   if(TENON_UNITY)
     set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    # g++ takes an included source for a header, whose classes others might see with other members.
+    # g++ treats an included source as a header, whose classes others might see with other members.
     target_compile_options(${TARGET} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
-# ccache where present. It caches a unit that uses a precompiled header only when told that neither macros defined on
-# the way nor __TIME__ and its kind matter (its manual, "Precompiled headers"). Results are told apart by the files that
-# were read, not by preprocessed text: a comment changed in a header leaves that text as it is, but g++ takes a
-# precompiled header's `#pragma once` only for files of the very same bytes, and reads a changed one twice. The namespace
-# keeps what was stored by preprocessed text from being found.
+# Uses ccache if available. It caches a unit with a precompiled header only if it is told to ignore macros defined
+# before the header, and __TIME__ and similar macros (its manual, "Precompiled headers"). Results are identified by the
+# files that were read, not by preprocessed text: a change to a comment in a header leaves that text unchanged, but g++
+# applies `#pragma once` of a precompiled header only to files with identical bytes, and reads a changed one twice. The
+# namespace hides results that were stored by preprocessed text.
 find_program(TENON_CCACHE ccache)
 if(TENON_CCACHE)
   foreach(lang C CXX)

@@ -55,7 +55,7 @@ Index read_index(const fs::path& path) {
   return index;
 }
 
-// The cases may be asked for by a folder inside the one that has the index.
+// The given folder may be inside the one that has the index.
 Index find_index(fs::path folder) {
   for (int levels = 0; levels < 3; ++levels) {
     if (fs::exists(folder / "index.csv")) return read_index(folder / "index.csv");
@@ -95,7 +95,7 @@ std::string light_output_of(const fs::path& model) {
   return fs::exists(expected) ? expected.string() : std::string();
 }
 
-// Debian's libonnx-testdata is of ONNX 1.12; these cases were repaired later.
+// Debian's libonnx-testdata is from ONNX 1.12; these cases were corrected later.
 constexpr std::string_view kDebianFolder = "/usr/share/libonnx-testdata/data";
 struct Fault {
   std::string_view name;
@@ -172,7 +172,7 @@ bool has_random_op(const Graph& graph) {
   return random;
 }
 
-// Before ONNX's test data could hold bf16, its bits were stored as u16.
+// Before ONNX's test data could represent bf16, its bits were stored as u16.
 Result<Datum> as_declared(Datum datum, const Type& type) {
   const bool stand_in =
       datum.is_tensor() && datum.tensor().element() == kU16 && type.is_tensor() && type.element() == kBF16;
@@ -282,7 +282,7 @@ Outcome run_case(const Case& one, const Prepare& prepare) {
   auto graph = import_model(one.model);
   if (!graph.ok()) return stopped(graph.error());
   const bool random = one.random || has_random_op(**graph);
-  // The graph goes into what is prepared; the data sets are read by its types first.
+  // The data sets are read first, because preparation takes over the graph, which has their types.
   std::vector<DataSet> sets;
   const auto add_set = [&](Result<DataSet> set) {
     if (set.ok()) sets.push_back(*std::move(set));

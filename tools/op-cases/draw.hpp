@@ -1,4 +1,4 @@
-// What instances of operators (op_cases.hpp) are drawn from, and the families that draw them.
+// Building blocks for instances of operators (op_cases.hpp), and the families that draw them.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ using Integers = Attribute::Integers;
 inline DrawnOperand of(ElementType element, Dims dims, int64_t low = -20, int64_t high = 20) {
   return {[=](R& r) { return random_tensor(r, element, dims, low, high); }};
 }
-// Numbers whose sums round, so that another order of additions shows.
+// Numbers whose sums are rounded, so that a different order of additions is detected.
 inline DrawnOperand floats(Dims dims) {
   return {[=](R& r) {
     Tensor x = *Tensor::zeros(kF32, dims);
@@ -34,7 +34,7 @@ inline DrawnOperand floats(Dims dims) {
   }};
 }
 inline DrawnOperand bools(Dims dims) { return of(kBool, std::move(dims), 0, 1); }
-// Numbers above 0: variances, scales.
+// Positive numbers: variances, scales.
 inline DrawnOperand positive(Dims dims) {
   return {[=](R& r) {
     Tensor x = random_tensor(r, kF32, dims);

@@ -132,7 +132,7 @@ namespace {
 
 // ---- Along axes ----------------------------------------------------------------------------------------------------
 
-// The axis has two positions at least, or there is nothing to tell apart.
+// The axis has at least two positions, so that they can be distinguished.
 DrawnOp by_axis(R& r) {
   Dims dims = random_dims(r, 1, 4);
   const int64_t axis = random_axis(r, dims.size());

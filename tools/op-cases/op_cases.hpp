@@ -1,4 +1,4 @@
-// Random instances of operators, one way to draw them for each operator that has a bounds rule: for tests and for
+// Random instances of operators, with one way to draw them for each operator with a bounds rule: for tests and for
 // `tenon certify`.
 #pragma once
 #include <functional>
@@ -12,11 +12,11 @@
 
 namespace tenon::testing {
 
-// One operand: how to draw its elements, again and again of one type and shape.
+// One operand: how to draw its elements, repeatedly with the same type and shape.
 struct DrawnOperand {
   std::function<Tensor(std::mt19937&)> draw;  // none: the operand is absent
-  bool constant = false;                      // part of the instance: a Constant in the graph, never drawn again
-  bool finite = false;                        // NaN and infinity would be refused
+  bool constant = false;                      // part of the instance: a Constant in the graph, drawn only once
+  bool finite = false;                        // NaN and infinity are not allowed
 };
 struct DrawnOp {
   std::vector<DrawnOperand> operands;
@@ -25,7 +25,7 @@ struct DrawnOp {
 };
 using DrawOp = std::function<DrawnOp(std::mt19937&)>;
 
-// By operator name; several where an operator has modes of very different kinds.
+// By operator name; several where an operator has very different modes.
 const std::multimap<std::string, DrawOp>& op_cases();
 
 }  // namespace tenon::testing

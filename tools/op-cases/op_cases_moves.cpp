@@ -62,7 +62,7 @@ DrawnOp padded(R& r, const char* mode) {
   std::vector<int64_t> before, after;
   for (const int64_t dim : dims) {
     const int64_t most = reflects ? std::min<int64_t>(dim - 1, 4) : 4, least = negative && dim > 2 ? -1 : 0;
-    // What is cut off is not mirrored, so it leaves less to mirror.
+    // What is cropped is not mirrored, so it leaves fewer elements to mirror.
     before.push_back(pick(r, least, least < 0 ? 0 : most));
     after.push_back(pick(r, least, least < 0 ? std::min<int64_t>(most, dim - 3) : most));
   }
@@ -72,7 +72,7 @@ DrawnOp padded(R& r, const char* mode) {
   return op;
 }
 
-// The same elements under another shape: factors of a number grouped in two ways.
+// The same elements with another shape: factors of a number grouped in two ways.
 DrawnOp reshaped(R& r) {
   std::vector<int64_t> factors;
   for (int64_t count = pick(r, 1, 5); count-- > 0;) factors.push_back(pick(r, 1, 3));

@@ -52,7 +52,7 @@ DrawnOperand scales(Dims dims) {
   }};
 }
 
-// One number for the whole, or for each line: as a vector or with the other dims.
+// One number for the whole, or one per line: as a vector or with the other dims.
 Dims line_dims(R& r, const Dims& matrix, bool rows) {
   const int64_t way = matrix.size() < 2 ? 0 : pick(r, 0, 2);
   if (way == 0) return {};

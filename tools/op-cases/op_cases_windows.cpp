@@ -9,7 +9,7 @@ struct Windowed {
   Dims x, kernel;
   Attributes attributes;
 };
-// Of 1 or 2 spatial axes: windows that overlap and windows that leave gaps, with padding and without.
+// With 1 or 2 spatial axes: windows that overlap and windows with gaps, with and without padding.
 Windowed windowed(R& r, int64_t channels, bool pool, bool negative_pads = false) {
   Windowed w{{pick(r, 1, 3), channels}, {}, {}};
   Integers strides, dilations, begin, end;

@@ -1,4 +1,4 @@
-// Tensors of random numbers, the same in every run of one seed.
+// Random tensors, reproducible by seed.
 #pragma once
 #include <random>
 
@@ -6,8 +6,7 @@
 
 namespace tenon::testing {
 
-// Floats: multiples of 1/64 in [-2, 2], exact in every float type that has 8 bits of precision; integers in [low,
-// high].
+// Floats: multiples of 1/64 in [-2, 2], exact in every float type with 8 bits of precision; integers in [low, high].
 inline Tensor random_tensor(std::mt19937& random, ElementType element, Dims dims, int64_t low = -20,
                             int64_t high = 20) {
   Tensor tensor = *Tensor::zeros(element, std::move(dims));

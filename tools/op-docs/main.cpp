@@ -1,5 +1,5 @@
 // tenon-op-docs FILE: writes the page of all operators (docs/operators.md) from their definitions.
-// tenon-op-docs --check FILE: says whether FILE is that page; exit 1 when it is not.
+// tenon-op-docs --check FILE: checks that FILE is that page; exit code 1 if it is not.
 #include <cstdio>
 #include <fstream>
 #include <iterator>

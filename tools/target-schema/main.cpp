@@ -1,5 +1,5 @@
-// tenon-target-schema SOURCE_FOLDER: writes what is generated from the table of target keys into a source tree: the
-// JSON schema, and the part of docs/target-yaml.md between its two marks. Run it after a change of keys_internal.hpp.
+// tenon-target-schema SOURCE_FOLDER: writes what is generated from the table of target keys to a source tree: the JSON
+// schema, and the part of docs/target-yaml.md between its two marks. To be run after changes of keys_internal.hpp.
 #include <cstdio>
 #include <fstream>
 #include <string>

@@ -47,7 +47,7 @@ bool read_all(int file, void* data, size_t bytes) {
   return true;
 }
 
-// The life of a worker: numbers of tasks in, answers behind their lengths out.
+// The main loop of a worker: reads task numbers, writes answers preceded by their lengths.
 [[noreturn]] void serve(int tasks, int answers, const std::function<std::string(size_t)>& work) {
   uint64_t task = kNoMoreTasks;
   while (read_all(tasks, &task, sizeof task) && task != kNoMoreTasks) {
@@ -58,10 +58,10 @@ bool read_all(int file, void* data, size_t bytes) {
   _exit(0);
 }
 
-// A forked process, as its parent sees it.
+// A forked process, from its parent's point of view.
 class Worker {
  public:
-  // Null where the machine gives no process or pipe.
+  // Null if the machine provides no process or pipe.
   static std::unique_ptr<Worker> start(const std::function<std::string(size_t)>& work) {
     int tasks[2], answers[2];
     if (pipe(tasks) != 0) return nullptr;
@@ -73,7 +73,7 @@ class Worker {
     const pid_t parent = getpid();
     const pid_t child = fork();
     if (child == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);  // not left behind by a parent that is killed
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // so that it does not outlive a parent that is killed
       if (getppid() != parent) _exit(0);
       close(tasks[1]), close(answers[0]);
       serve(tasks[0], answers[1], work);
@@ -95,13 +95,13 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // A worker that is gone already answers with its end.
+  // A worker that has already ended answers with its end.
   void give(uint64_t task, RunningTime::Span deadline) {
     task_ = task;
     deadline_ = deadline;
     write_all(tasks_, &task, sizeof task);
   }
-  // The task that it works on, and its answer: the worker is idle then, or has ended.
+  // The task that it works on, and its answer: after that, the worker is idle or has ended.
   size_t task() const { return static_cast<size_t>(*task_); }
   bool busy() const { return task_.has_value(); }
   ApartAnswer take_answer() {
@@ -125,7 +125,7 @@ class Worker {
   int file() const { return answers_; }
   RunningTime::Span deadline() const { return deadline_; }
   bool ended() const { return process_ <= 0; }
-  // Tasks that it has done before the one that it is at.
+  // The number of tasks that it has finished before the current one.
   size_t answered() const { return answered_; }
 
  private:
@@ -176,7 +176,7 @@ class Pool {
   void hand_out() {
     for (std::unique_ptr<Worker>& worker : workers_) {
       if (worker && worker->busy()) continue;
-      const bool fresh = !again_.empty();  // what ended one process is tried in a fresh one
+      const bool fresh = !again_.empty();  // a task that ended one process is retried in a fresh one
       const auto task = next_task();
       if (!task) return;
       if (!worker || worker->ended() || fresh) worker = Worker::start(work_);
@@ -244,7 +244,7 @@ class Pool {
 
 void run_apart(size_t tasks, const ApartOptions& options, const std::function<std::string(size_t)>& work,
                const std::function<void(size_t, ApartAnswer)>& done) {
-  // A worker that crashed must not end its parent, which writes to it.
+  // Writing to a worker that has crashed must not end the parent.
   struct sigaction ignore = {}, before = {};
   ignore.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &ignore, &before);

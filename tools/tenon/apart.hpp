@@ -1,10 +1,10 @@
-// Numbered tasks in processes of their own: one that crashes or hangs is one failed task, not the end of the run.
+// Numbered tasks in separate processes: one that crashes or hangs is one failed task, and does not end the run.
 //
 //   run_apart(cases.size(), {.jobs = 2}, [&](size_t i) { return answer_to(i); }, [&](size_t i, ApartAnswer a) {...});
 //
-// A process is forked from the caller's and works on one task after the other, so that what a task loads (a driver, a
-// device's compiler) serves the next ones, too. A task that ends its process with others before it in that process is
-// tried once more in a fresh one: only what ends a fresh one has failed by itself.
+// A worker process is forked from the caller's and runs one task after another, so that what a task loads (a driver, a
+// device's compiler) serves later tasks, too. If a task ends its process, and other tasks ran in that process before,
+// it is retried once in a fresh one: only a task that ends a fresh process has failed by itself.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -13,18 +13,18 @@
 namespace tenon::cli {
 
 struct ApartOptions {
-  int jobs = 1;  // processes at a time
-  // Of one task, as long as this process is not stopped itself; the process that is late is killed.
+  int jobs = 1;  // number of concurrent processes
+  // Per task, not counting time in which this process is stopped itself; a process that exceeds it is killed.
   double timeout_s = 60;
 };
 
 struct ApartAnswer {
-  std::string text;     // what the task gave
-  std::string failure;  // instead: "crashed with signal 11 (Segmentation fault)"
+  std::string text;     // the result of the task
+  std::string failure;  // set instead if it failed: "crashed with signal 11 (Segmentation fault)"
 };
 
-// `work` runs in a forked process; the caller has no threads that it needs. `done` runs here, in the order of answers.
-// Where no process can be made, tasks run here.
+// `work` runs in a forked process, so the caller must have no threads that it needs. `done` runs in this process, in
+// the order of answers. If no process can be created, tasks run in this process.
 void run_apart(size_t tasks, const ApartOptions& options, const std::function<std::string(size_t)>& work,
                const std::function<void(size_t, ApartAnswer)>& done);
 

@@ -1,5 +1,5 @@
-// tenon bisect: the first pass, or else the first operator, that makes a compiled model differ from the model as it was
-// loaded, on the reference.
+// tenon bisect: finds the first pass, or else the first operator, that makes a compiled model differ from the loaded
+// model on the reference.
 #include <tenon/compile/bisect.hpp>
 
 #include <cmath>
@@ -21,7 +21,7 @@ struct BisectCommand {
   bool prepared = false;
 };
 
-// JSON has no number for what is not finite.
+// JSON has no numbers for non-finite values.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(str(value)); }
 
 Json to_json(const ValueDifference& difference) {
@@ -92,7 +92,7 @@ std::string named(const std::string& op, const std::string& label) {
   return label.empty() ? op : str(op, " ", quote(label));
 }
 
-// Texts of operators, each line indented; of many the first.
+// Texts of operators, each line indented; only the first if there are many.
 void say_operators(const std::string& title, const std::vector<std::string>& texts, const Session& session) {
   constexpr size_t kShown = 8;
   if (texts.empty()) return;
@@ -158,8 +158,8 @@ void say(const BisectReport& report, const BisectCommand& command, const Session
                   report.target_runs, " on the target, and ", report.operators_compared, " operators one by one"));
 }
 
-// Outputs that the data have and the reference does not give: no pass and no target can be blamed for that. Those of
-// random models are of another draw.
+// Reports outputs in which the data and the reference differ: neither a pass nor a target can cause that. For random
+// models, the data are from other random numbers.
 bool say_data(const BisectReport& report, const BisectCommand& command, const TestData& data, const Session& session,
               Json& document) {
   document["data"] = Json::array();
@@ -180,7 +180,7 @@ bool say_data(const BisectReport& report, const BisectCommand& command, const Te
 Result<bool> run(const BisectCommand& command, Session& session) {
   TENON_TRY(registry, session.usable_registry());
   TENON_TRY(compile_options, command.model.compile_options());
-  // A plugin's operators must be known before its models are read.
+  // A plugin's operators must be registered before its models are read.
   TENON_OK(PassWalk::open(*registry, compile_options));
   TENON_TRY(graph, load_graph(command.model.model));
   TENON_OK(verify(*graph), "verifying ", command.model.model);

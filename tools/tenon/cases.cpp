@@ -19,7 +19,7 @@ conformance::Outcome run_here(const conformance::Case& one, const CaseRun& how, 
     CompileOptions options;
     options.targets = {how.target};
     options.no_fallback = how.no_fallback;
-    options.prepare = false;  // numbers are compared
+    options.prepare = false;  // because values are compared
     TENON_TRY(compiled, compile(std::move(graph), registry, options));
     const std::shared_ptr<CompiledModel> model = std::move(compiled);
     std::set<std::string> targets;

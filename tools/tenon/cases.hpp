@@ -1,4 +1,4 @@
-// ONNX backend cases on a target, each in a process of its own.
+// ONNX backend cases on a target, each in a separate process.
 #pragma once
 #include <functional>
 #include <span>
@@ -17,8 +17,8 @@ struct CaseRun {
   bool no_fallback = false, in_process = false;
 };
 
-// `registry` is asked where a case runs: in its process, unless `in_process`. `finish` runs here, in the order in which
-// cases end.
+// `registry` is called where a case runs: in its process, unless `in_process`. `finish` runs in this process, in the
+// order in which cases end.
 void run_cases(std::span<const conformance::Case> cases, const CaseRun& how,
                const std::function<TargetRegistry*()>& registry,
                const std::function<void(size_t, conformance::Outcome)>& finish);

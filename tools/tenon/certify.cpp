@@ -91,7 +91,7 @@ struct CertifyCommand {
   std::string path, filter, data;
   std::vector<std::string> targets, models;
   double timeout_s = 60;
-  int jobs = 0;  // as many as the process has threads
+  int jobs = 0;  // 0: as many as the process has threads
   bool inspect = false;
 };
 
@@ -104,7 +104,7 @@ std::string hex(uint64_t value) {
   return text;
 }
 
-// What the note says, and what this core makes of it.
+// Reports the content of the note, and whether this core accepts it.
 bool inspect(const CertifyCommand& command, const PluginSearch& search, Session& session) {
   const auto file = inspect_plugin(command.path, /*insecure=*/true);
   Acceptance acceptance;
@@ -143,8 +143,8 @@ bool inspect(const CertifyCommand& command, const PluginSearch& search, Session&
   return acceptance.taken;
 }
 
-// Lines on standard error: one that is written over where somebody looks on, else one for each group, and every ten
-// seconds of it.
+// Progress lines on standard error: on a terminal, one line that is overwritten; otherwise one for each group, and one
+// every ten seconds.
 class Progress {
  public:
   void show(const std::string& text) {

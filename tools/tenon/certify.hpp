@@ -1,5 +1,5 @@
-// tenon certify: the groups of checks that a plugin goes through. Nothing of a plugin runs in this process: each task
-// has one of its own, so that what crashes or hangs there is a check that failed.
+// tenon certify: the groups of checks for a plugin. No code of a plugin runs in this process: each task has a process
+// of its own, so that a crash or a hang is a failed check.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -31,36 +31,36 @@ struct Certification {
   PluginSearch search;              // with that file first
   std::regex filter;                // of operators and ONNX cases, by name
   std::string data;                 // the folder of ONNX cases; empty: those of this machine, if any
-  std::vector<std::string> models;  // files of the plugin's maker
-  double timeout_s = 60;            // of each task
-  int jobs = 1;                     // processes at a time
+  std::vector<std::string> models;  // files of the plugin's vendor
+  double timeout_s = 60;            // per task
+  int jobs = 1;                     // number of concurrent processes
   std::function<void(Check)> report;
   std::function<void(const std::string&)> progress;
 };
 
-// What this core would do with the file, as far as the file tells.
+// Whether this core would accept the file, as far as the file itself shows.
 struct Acceptance {
   bool taken = false;
   std::string side;    // "C++" or "plain"
-  std::string reason;  // why not; of the plain side: why not the C++ one, where there is one
+  std::string reason;  // why not; for the plain side: why not the C++ one, if there is one
 };
 Acceptance acceptance_of(const PluginFile& file, const PluginSearch& search);
 
-// The note, permissions, symbols, loading. Null: the plugin cannot be loaded.
+// Checks the note, permissions, symbols, loading. Null: the plugin cannot be loaded.
 std::unique_ptr<PluginFile> certify_file(const Certification& run);
-// The description, the backend, the device. False: nothing can run there.
+// Checks the description, the backend, the device. False: nothing can run there.
 bool certify_target(const Certification& run, const PluginFile& file, const std::string& target);
-// Each operator by random instances: what is refused, and what is not compiled, run and compared with the reference;
-// executables; errors.
+// Checks each operator by random instances: what is refused, and what cannot be compiled, run, or differs from the
+// reference; executables; errors.
 void certify_operators(const Certification& run, const std::string& target);
-// The same of whole models, with the operators and passes of the plugin's own.
+// The same for whole models, with the plugin's own operators and passes.
 void certify_models(const Certification& run, const std::string& target);
-// ONNX cases, with the fallback and without.
+// ONNX cases, with and without fallback.
 void certify_cases(const Certification& run, const std::string& target);
 
 // ---- Processes of their own ----------------------------------------------------------------------------------------
 
-// What tasks are at, seen from their parent: said when one has ended its process.
+// The stages of tasks, visible to their parent, which reports them when a task has ended its process.
 class Stages {
  public:
   explicit Stages(size_t tasks);
@@ -75,12 +75,12 @@ class Stages {
   char* texts_;
 };
 
-// run_apart() with standard output of the tasks dropped: that is the report's.
+// run_apart() with the tasks' standard output discarded, because it belongs to the report.
 void run_silently(size_t tasks, const ApartOptions& options, const std::function<std::string(size_t)>& work,
                   const std::function<void(size_t, ApartAnswer)>& done);
 void drop_standard_output();
 
-// `work` in a process of its own; its error, or how the process ended, at what stage.
+// Runs `work` in a separate process; returns its error, or how the process ended, and at what stage.
 Result<void> try_apart(double timeout_s, const std::function<Result<void>(const Stages& stages)>& work);
 
 }  // namespace tenon::cli

@@ -1,4 +1,4 @@
-// The first group: the file, without and with being loaded.
+// The first group of checks: the file, before and after loading.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -16,7 +16,7 @@ namespace tenon::cli {
 namespace {
 
 constexpr char kGroup[] = "file";
-constexpr double kLoadSeconds = 10;  // as the loader's own attempt
+constexpr double kLoadSeconds = 10;  // as in the loader's own attempt
 
 template <class T>
 std::optional<T> read_at(std::string_view bytes, uint64_t offset) {
@@ -26,7 +26,7 @@ std::optional<T> read_at(std::string_view bytes, uint64_t offset) {
   return value;
 }
 
-// Names of what others can bind to. Nothing: the file has no table of sections, or one that leads outside.
+// Names of the symbols that others can bind to. Nothing: the file has no section table, or an invalid one.
 std::optional<std::vector<std::string>> exported_symbols(std::string_view bytes) {
   const auto header = read_at<Elf64_Ehdr>(bytes, 0);
   if (!header || header->e_shentsize != sizeof(Elf64_Shdr)) return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<std::vector<std::string>> exported_symbols(std::string_view bytes)
   return std::nullopt;
 }
 
-// What linkers export by themselves, and gcc's AddressSanitizer for each variable that is exported.
+// Symbols that linkers export by themselves, and gcc's AddressSanitizer for each exported variable.
 bool is_tools(const std::string& name) {
   constexpr std::string_view kNames[] = {"_init", "_fini", "__bss_start", "_edata", "_end"};
   return std::ranges::find(kNames, name) != std::end(kNames) || name.starts_with("__odr_asan.");
@@ -83,7 +83,7 @@ Check check_symbols(const PluginFile& file) {
           "with a version script")};
 }
 
-// What dlopen does: constructors run, every symbol is bound.
+// What dlopen does: run constructors and bind every symbol.
 Result<void> open_library(const PluginFile& file, const Stages& stages) {
   stages.set(0, "a constructor of the library");
   void* library = dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -95,7 +95,7 @@ Result<void> open_library(const PluginFile& file, const Stages& stages) {
   return {};
 }
 
-// All that the loader does: the slots, the C++ side, extensions.
+// Everything that the loader does: the slots, the C++ side, extensions.
 Result<void> start(const PluginFile& file, const PluginSearch& search) {
   TargetDescription description;
   description.name = file.targets.front();
@@ -108,7 +108,7 @@ Result<void> start(const PluginFile& file, const PluginSearch& search) {
 Acceptance acceptance_of(const PluginFile& file, const PluginSearch& search) {
   const auto usable = inspect_plugin(file.path, search.insecure);
   if (!usable.ok()) return {.reason = usable.error().message()};
-  // What discovery says of it: a name or target that is taken already.
+  // The error that discovery reports: a name or target that is already in use.
   const auto plugins = TargetRegistry(search).plugins();
   if (!plugins.empty() && !plugins.front().error.empty()) return {.reason = plugins.front().error};
   const uint64_t hash = file.info.layout_hash[0] | uint64_t{file.info.layout_hash[1]} << 32;
@@ -163,7 +163,7 @@ std::unique_ptr<PluginFile> certify_file(const Certification& run) {
       add_result("opens", try_apart(seconds, [&](const Stages& stages) { return open_library(*file, stages); }),
                  "every symbol is bound, and its constructors return");
   if (!opened) return nullptr;
-  // The loader has a limit of its own, which is the one that is to speak.
+  // The loader has a limit of its own, which should expire first.
   const bool started = add_result(
       "starts", try_apart(2 * kLoadSeconds + run.timeout_s, [&](const Stages&) { return start(*file, run.search); }),
       "its slots are filled and its extensions registered, in a child process and then for good");

@@ -1,4 +1,4 @@
-// Operators one by one: what a target says that it runs, it has to run.
+// Operators one by one: a target must run what it claims to run.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -19,7 +19,7 @@ namespace {
 
 using ModelPtr = std::unique_ptr<CompiledModel>;
 
-// What one process has of the target.
+// The state that one process has for the target.
 class Workbench {
  public:
   Workbench(const Certification& run, std::string target) : run_(run), target_(std::move(target)) {}
@@ -35,7 +35,7 @@ class Workbench {
   Result<ModelPtr> compiled(const Sample& sample) {
     CompileOptions options;
     options.targets = {target_};
-    options.prepare = false;  // numbers are compared
+    options.prepare = false;  // because values are compared
     return compile(sample.graph->clone(), *registry_, options);
   }
   bool runs_there(const CompiledModel& model) const {
@@ -63,7 +63,7 @@ struct OperatorRun {
   std::string refusal;
 };
 
-// The reason why the target refuses the operator; "" when it does not.
+// The reason why the target refuses the operator; "" if it does not.
 Result<std::string> refusal_of(const TargetBackend& backend, const Op& op) {
   const auto first = backend.refuses(op), second = backend.refuses(op);
   const std::string once = first ? first->reason : "", again = second ? second->reason : "";
@@ -124,7 +124,7 @@ Check check_operator(const std::string& op, Workbench& bench, const std::functio
 
 // ---- Executables and errors ----------------------------------------------------------------------------------------
 
-// What one aspect came to for one operator: an error, or this code for one that it cannot be asked of.
+// The result of one aspect for one operator: an error, or this code if the aspect does not apply.
 using Aspect = Result<void>;
 constexpr Code kNotAsked = Code::cancelled;
 Error not_asked(std::string_view why) { return error(kNotAsked, why); }
@@ -167,7 +167,7 @@ Aspect runs_on_threads(Workbench& bench, const Sample& sample, const std::vector
   return {};
 }
 
-// An output between two stretches of bytes that nobody may write.
+// An output between two guard areas, which must not be written.
 class FencedTensor {
  public:
   static Result<FencedTensor> make(ElementType element, const Dims& dims) {
@@ -225,7 +225,7 @@ Aspect keeps_memory(const CompiledModel& model, const Sample& sample, const std:
   return {};
 }
 
-// The first `count` bytes of `text` through load().
+// Loads the first `count` bytes of `text`.
 Result<std::unique_ptr<Executable>> loaded(TargetBackend& backend, const std::string& text, size_t count) {
   TENON_TRY(block, allocate_aligned(count));
   std::memcpy(block.get(), text.data(), count);
@@ -255,7 +255,7 @@ Aspect stores(TargetBackend& backend, const CompiledModel& model, const Sample& 
   return error(Code::plugin, "what load() makes of serialize() gives other outputs");
 }
 
-// Bytes that end too early are an error.
+// Truncated bytes must give an error.
 Aspect refuses_bytes(TargetBackend& backend, const CompiledModel& model) {
   for (const auto& segment : model.segments()) {
     if (segment.target != backend.name()) continue;
@@ -270,7 +270,8 @@ Aspect refuses_bytes(TargetBackend& backend, const CompiledModel& model) {
   return not_asked("nothing of it runs on the target");
 }
 
-// Each input in turn of another element type, rank and extent, and one too few: an error each, and no crash.
+// Each input in turn with a wrong element type, rank and extent, and one input too few: each must give an error, and no
+// crash.
 Aspect refuses_inputs(const CompiledModel& model, const Sample& sample, const std::function<void(std::string)>& stage) {
   const auto refused = [&](const std::vector<Datum>& inputs, const std::string& what) -> Result<void> {
     stage(what);
@@ -311,10 +312,10 @@ struct Asked {
 
 struct AspectGroup {
   std::string_view group, name;
-  std::string_view good;  // what is true of all operators that ran
+  std::string_view good;  // the statement that holds for all operators that ran
   Aspect (*ask)(const Asked&);
 };
-// Stages name them by a digit.
+// Stages refer to them by a digit.
 constexpr AspectGroup kAspects[] = {
     {"executables", "repeatable", "the same inputs give the same bits twice",
      [](const Asked& a) { return repeats(a.model, a.sample, a.outputs); }},
@@ -331,7 +332,8 @@ constexpr AspectGroup kAspects[] = {
 };
 static_assert(std::size(kAspects) <= 10);
 
-// Each aspect of an operator's first instances that run on the target. What does not run has failed elsewhere.
+// Checks each aspect on an operator's first instances that run on the target. Those that do not run have failed
+// elsewhere.
 Json check_aspects(const std::string& op, Workbench& bench, const std::function<void(size_t, std::string)>& stage) {
   constexpr size_t kInstances = 3;
   Json out = Json::array();
@@ -363,7 +365,7 @@ Json check_aspects(const std::string& op, Workbench& bench, const std::function<
   return out;
 }
 
-// What operators came to, of one aspect.
+// The results for operators in one aspect.
 struct Tally {
   std::vector<std::string> passed, failed;
   std::string failure, skipped;
@@ -393,7 +395,7 @@ Check check_of(const Tally& tally, const AspectGroup& aspect, const std::string&
   return out;
 }
 
-// A model that is wrong in any respect has failed, and says the first one.
+// A model that is wrong in any respect has failed; the first error is reported.
 Result<Check> check_model(const std::string& path, Workbench& bench,
                           const std::function<void(const std::string&)>& stage) {
   stage("the reference, before the target was asked");
@@ -432,7 +434,7 @@ std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::er
 
 std::string packed(const Check& check) { return dumped({{"verdict", check.verdict}, {"sentence", check.sentence}}); }
 
-// What a task's process answered, or how it ended, at what stage.
+// The answer of a task's process, or how it ended, and at what stage.
 Check unpacked(std::string group, std::string name, const ApartAnswer& answer, const std::string& stage) {
   const Json json = Json::parse(answer.text, nullptr, /*allow_exceptions=*/false);
   if (!answer.failure.empty() || !json.is_object())
@@ -450,7 +452,7 @@ void certify_operators(const Certification& run, const std::string& target) {
     run.report({group, "all", Verdict::not_applicable, "--filter finds none of them"});
     return;
   }
-  Workbench bench(run, target);  // filled in processes of tasks alone
+  Workbench bench(run, target);  // filled only in the processes of tasks
   const Stages stages(ops.size());
   std::vector<std::optional<Check>> checks(ops.size());
   size_t done = 0, reported = 0, ran = 0;

@@ -21,12 +21,12 @@ namespace {
 using testing::DrawnOp;
 using testing::pick;
 
-constexpr int kDraws = 8;                   // of each way to draw an operator
-constexpr int kKnown = 3;                   // of these with operands that are known when compiling
-constexpr int kTries = 4;                   // at other extents that the operator takes
-constexpr int64_t kMostElements = 1 << 14;  // of one operand
+constexpr int kDraws = 8;                   // for each way to draw an operator
+constexpr int kKnown = 3;                   // of these, with operands known at compile time
+constexpr int kTries = 4;                   // with other extents that the operator accepts
+constexpr int64_t kMostElements = 1 << 14;  // per operand
 
-// An operator with its operands, before it is known whether it is one.
+// An operator with its operands, before it is checked whether it is valid.
 struct Instance {
   Name op;
   std::vector<Datum> operands;
@@ -69,7 +69,7 @@ Result<Sample> sample_of(const Instance& one) {
   return sample;
 }
 
-// Small and above 0 where that is no float: nothing saturates, and nothing is divided by 0.
+// Small and positive unless it is a float, so that nothing saturates, and nothing is divided by 0.
 Tensor in_type(const Tensor& from, ElementType element) {
   Tensor out = *Tensor::zeros(element, from.dims());
   for (int64_t i = 0; i < from.size(); ++i) {
@@ -82,7 +82,7 @@ Tensor in_type(const Tensor& from, ElementType element) {
   return out;
 }
 
-// All operands of the element type that most floats or integers are drawn in, in `element`.
+// Converts all operands of the element type in which most floats or integers are drawn to `element`.
 Instance retyped(Instance one, ElementType element) {
   for (Datum& operand : one.operands) {
     const bool drawn =
@@ -92,7 +92,7 @@ Instance retyped(Instance one, ElementType element) {
   return one;
 }
 
-// The elements of `from` over and over.
+// The elements of `from`, repeated.
 Tensor stretched(const Tensor& from, Dims dims) {
   Tensor out = *Tensor::zeros(from.element(), std::move(dims));
   for (int64_t i = 0; from.size() > 0 && i < out.size(); ++i) {
@@ -105,9 +105,9 @@ Tensor stretched(const Tensor& from, Dims dims) {
   return out;
 }
 
-// One extent of the operands that vary, wherever it stands at the same place from the right, is `extent` instead.
+// Replaces one extent of the operands that vary by `extent`, wherever it occurs at the same position from the right.
 Instance resized(Instance one, int64_t extent, std::mt19937& random) {
-  std::vector<std::pair<size_t, int64_t>> places;  // from the right, and the extent there
+  std::vector<std::pair<size_t, int64_t>> places;  // position from the right, and the extent there
   for (size_t i = 0; i < one.operands.size(); ++i) {
     if (one.operands[i].absent() || one.fixed[i]) continue;
     const Dims& dims = one.operands[i].tensor().dims();
@@ -126,8 +126,8 @@ Instance resized(Instance one, int64_t extent, std::mt19937& random) {
   return one;
 }
 
-// All operands but the first are known, as weights, bounds and numbers of models mostly are: whole, or one number of
-// each.
+// All operands but the first are known, as weights, bounds and numbers of models usually are: whole, or a single number
+// for each.
 Instance known(Instance one, bool numbers) {
   for (size_t i = 1; i < one.operands.size(); ++i) {
     if (one.operands[i].absent() || one.fixed[i]) continue;
@@ -151,7 +151,7 @@ Instance drawn(const std::string& name, const testing::DrawOp& draw, std::mt1993
   return one;
 }
 
-// How far apart numbers of this type lie near 1.
+// The distance between numbers of this type near 1.
 double step_of(ElementType element) { return element == kF16 ? 0x1p-10 : element == kBF16 ? 0x1p-7 : 0; }
 
 }  // namespace

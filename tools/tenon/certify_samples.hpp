@@ -1,4 +1,4 @@
-// Instances of operators that the reference runs: what a target may be asked to run, with what has to come out.
+// Instances of operators that the reference runs: what a target may be asked to run, and the expected results.
 #pragma once
 #include <memory>
 #include <string>
@@ -12,24 +12,24 @@ namespace tenon::cli {
 
 struct Sample {
   std::string text;              // "Conv (f32[1,3,5,5], constant f32[4,3,3,3])"
-  std::unique_ptr<Graph> graph;  // that operator alone, its fixed operands constants
+  std::unique_ptr<Graph> graph;  // that operator alone, its fixed operands as constants
   std::vector<Datum> inputs, expected;
 
   const Op& op() const { return *graph->body().output(0)->producer(); }
 };
 
-// The operators that there are instances of, by name.
+// The names of the operators with instances.
 std::vector<std::string> sampled_operators();
-// Of `op`, always the same ones: as they are drawn, with other element types, with extents of 0, 1 and more than
-// registers hold, and with all operands but the first known beforehand. What the operator's rules or the reference
-// refuse is left out.
+// Instances of `op`, always the same ones: as drawn, with other element types, with extents of 0, 1 and more than
+// registers hold, and with all operands but the first known at compile time. Instances that the operator's rules or the
+// reference refuse are left out.
 std::vector<Sample> samples_of(const std::string& op);
 
-// A model of the plugin's maker, on seeded inputs.
+// A model of the plugin's vendor, with seeded inputs.
 Result<Sample> sample_of_model(const std::string& path);
 
-// What is too far off in an output of a target; "" for nothing. Floats as `tenon run` judges them, elementwise or by
-// max|a-b| / max|b|, by 1e-3 or by four steps of narrower types; others elementwise.
+// The first excessive difference in a target's outputs; "" if there is none. Floats are compared as by `tenon run`,
+// elementwise or by max|a-b| / max|b|, with 1e-3 or four steps of narrower types; others elementwise.
 std::string difference_of(const std::vector<Datum>& got, const std::vector<Datum>& expected);
 
 }  // namespace tenon::cli

@@ -1,4 +1,4 @@
-// The second group, of each target: its description, its backend and its device. And the ONNX cases on it.
+// The second group of checks, for each target: its description, its backend and its device. Also the ONNX cases on it.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace tenon::cli {
 namespace {
 
-// Bytes to the device and back, in each of its memories that the host may copy to.
+// Copies bytes to the device and back, in each of its memories that the host may copy to.
 Result<void> round_trip(Device& device) {
   std::vector<std::byte> there(1000), back(1000);
   for (size_t i = 0; i < there.size(); ++i) there[i] = static_cast<std::byte>(i * 7 + 1);
@@ -34,7 +34,7 @@ Result<void> round_trip(Device& device) {
                "' as ", static_cast<int>(*other), ", ", static_cast<int>(*mine), " was stored");
 }
 
-// What the machine says of itself may be filled in; what the file decides stays.
+// A device may fill in what it knows about the machine; what the file states must be kept.
 Result<void> keeps_description(const TargetDescription& kept, TargetDescription given) {
   given.clock_hz = kept.clock_hz;
   given.features = kept.features;
@@ -84,7 +84,7 @@ bool certify_target(const Certification& run, const PluginFile& file, const std:
     return {};
   });
   if (!opened.ok()) {
-    // The one code by which a device is not there; any other is a fault.
+    // The only code for an absent device; any other is a failure.
     const bool absent = opened.error().code() == Code::unsupported;
     return add("backend", absent ? Verdict::not_applicable : Verdict::failed,
                str(absent ? "no device, nothing can be run: " : "", opened.error().to_string()));

@@ -27,7 +27,7 @@ Result<bool> run(const ConformanceCommand& command, Session& session) {
   std::erase_if(cases, [&](const conformance::Case& one) { return !std::regex_search(one.name, filter); });
   if (cases.empty())
     return error(Code::not_found, "no case under '", command.folder, "' matches '", command.filter, "'");
-  // Once before the cases: a target that cannot be had is one error, and its plugin is loaded only once.
+  // Once before the cases: an unavailable target is a single error, and its plugin is loaded only once.
   TENON_TRY(registry, session.usable_registry());
   TENON_OK(registry->open(command.run.target), "opening target '", command.run.target, "'");
 

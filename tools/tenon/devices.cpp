@@ -7,7 +7,7 @@ namespace tenon::cli {
 
 namespace {
 
-// What automatic schedules of pipelines take this machine for.
+// The figures of this machine that automatic schedules of pipelines use.
 Json describe_machine(const Session& session) {
   using program::CostModel;
   const CostModel model = CostModel::of_machine();

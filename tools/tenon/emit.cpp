@@ -1,4 +1,4 @@
-// tenon emit: the code that a target generates for a model, the operator beside each line.
+// tenon emit: the code that a target generates for a model, with the operator next to each line.
 #include "session.hpp"
 
 namespace tenon::cli {
@@ -9,7 +9,7 @@ struct Listing {
   Json segments = Json::array();
 };
 
-// Of all segments that have one. None at all is an error that says what each target said.
+// The listings of all segments that have one. None at all is an error with the reason of each target.
 Result<Listing> listing_of(const CompiledModel& model) {
   Listing all;
   std::string refusals;

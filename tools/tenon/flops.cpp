@@ -27,7 +27,7 @@ Result<int64_t> convolution(Op& op) {
   return 2 * elements(op.result()) * taps;
 }
 
-// Each input element of a transposed convolution is spread over one filter.
+// Each input element of a transposed convolution contributes to as many outputs as a filter has elements.
 Result<int64_t> transposed_convolution(Op& op) {
   const Dims filter = dims_of(op.operand(1));
   int64_t taps = filter.empty() ? 0 : 1;

@@ -7,7 +7,7 @@
 namespace tenon::cli {
 
 // 2 per multiply-add of convolutions, matrix products and recurrent layers; elementwise work is not counted. Operators
-// whose shapes are not static count 0.
+// without static shapes count 0.
 int64_t count_flops(Graph& graph);
 
 }  // namespace tenon::cli

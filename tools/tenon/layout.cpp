@@ -14,7 +14,7 @@ struct LayoutOptions {
   std::vector<std::string> indices;
 };
 
-// "2,3,4"; the empty text is the shape of a scalar.
+// Parses "2,3,4"; the empty text is the shape of a scalar.
 Result<Dims> numbers(const std::string& text, std::string_view what) {
   Dims out;
   if (text.empty()) return out;
@@ -45,7 +45,7 @@ Json digits(const Layout& layout) {
   return out;
 }
 
-// Elements whose fingerprint takes a few seconds.
+// The most elements for a fingerprint, which then takes a few seconds.
 constexpr int64_t kMaxFingerprint = int64_t{1} << 26;
 
 std::string hexadecimal(uint64_t value) {
@@ -54,7 +54,7 @@ std::string hexadecimal(uint64_t value) {
   return out;
 }
 
-// The layout of a part, "0:2,8:16" for indices 0 and 1 of the first dim, 8 to 15 of the second.
+// The layout of a part: "0:2,8:16" means indices 0 and 1 of the first dim, 8 to 15 of the second.
 Result<Layout> slice_of(const Layout& layout, const std::string& text) {
   Dims begin, end;
   for (const std::string_view range : split(text, ',')) {

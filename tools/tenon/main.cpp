@@ -14,13 +14,14 @@
 namespace tenon::cli {
 namespace {
 
-// A file that is opened later must not come where standard output was closed, and be written to as that.
+// If standard output is closed, a file that is opened later must not get its number and be written to as standard
+// output.
 void fill_standard_files() {
   for (const int file : {0, 1, 2})
     if (fcntl(file, F_GETFD) < 0) (void)open(file == 1 ? "/dev/full" : "/dev/null", O_RDWR);
 }
 
-// CLI11 says that a command is missing where it knows none of the name that is given.
+// CLI11 reports a missing command when the given name is unknown.
 std::string unknown_command(const CLI::App& app) {
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands()[0];
@@ -33,7 +34,7 @@ std::string unknown_command(const CLI::App& app) {
   return str("no command '", rest[0], "'; there are ", names, hint.empty() ? "" : str("; did you mean '", hint, "'?"));
 }
 
-// The parser stops where the error is: --json may stand behind it.
+// The parser stops at the error: --json may come after it.
 bool wants_json(int argc, char** argv) {
   return std::any_of(argv, argv + argc, [](const char* word) { return std::strcmp(word, "--json") == 0; });
 }
@@ -49,7 +50,7 @@ int usage_error(const CLI::App& app, const CLI::ParseError& error, Session& sess
   return kUsage;
 }
 
-// What waits in a buffer is written now: on a full disk, or to nobody, nothing has been said.
+// Flushes buffered output: on a full disk or a closed pipe, the output has not been written.
 int checked_output(int exit_code) {
   errno = 0;
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
@@ -67,7 +68,7 @@ int main(int argc, char** argv) {
   CLI::App app("Compiles neural-network models for accelerators and runs them.", "tenon");
   app.require_subcommand(1);
   app.set_version_flag("--version", TENON_VERSION);
-  app.fallthrough();  // global options may stand behind the command
+  app.fallthrough();  // global options may follow the command
   Session session;
   session.add_global_options(app);
   int exit_code = kDone;

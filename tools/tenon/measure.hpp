@@ -1,4 +1,4 @@
-// How commands measure: time and memory of this process.
+// Measurements for the commands: time and memory of this process.
 #pragma once
 #include <chrono>
 #include <span>
@@ -10,16 +10,17 @@
 namespace tenon::cli {
 
 double milliseconds_since(std::chrono::steady_clock::time_point start);
-// Most memory that this process has had in use so far.
+// The peak memory of this process so far.
 double peak_rss_mb();
 
 struct RunTimes {
   std::vector<double> milliseconds;  // at least one, sorted
-  // The time that such a share of runs, 0 to 1, did not need more than.
+  // The time that this share of the runs, 0 to 1, did not exceed.
   double rank(double share) const;
 };
 
-// So many runs on the same inputs, behind one that is not measured: caches, page faults, the arena, the outputs.
+// `runs` runs on the same inputs, after one that is not measured: it warms up caches, page faults, the arena, the
+// outputs.
 Result<RunTimes> time_runs(const CompiledModel& model, std::span<const Datum> inputs, int runs, ThreadPool& pool);
 
 }  // namespace tenon::cli

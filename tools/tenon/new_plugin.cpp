@@ -1,4 +1,4 @@
-// tenon new-plugin: a plugin of one's own to start from, which is plugins/template under another name.
+// tenon new-plugin: makes a new plugin from plugins/template, with another name.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -16,7 +16,7 @@ struct NewPlugin {
   std::string name, folder, vendor;
 };
 
-// Targets, libraries and files are called so.
+// The name is used for targets, libraries and files.
 Result<void> check_name(const std::string& name) {
   const auto is_lower = [](char c) { return c >= 'a' && c <= 'z'; };
   const auto fits = [&](char c) { return is_lower(c) || (c >= '0' && c <= '9') || c == '-' || c == '_'; };
@@ -38,7 +38,7 @@ std::string class_name(const std::string& name) {
   return out;
 }
 
-// What stands in a string of C++: a vendor is called what it wants.
+// Escapes text for a C++ string: a vendor's name may be anything.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Graph>> read(const std::string& file) {
   return parse_graph(text, "standard input");
 }
 
-// The passes named, or the standard ones; then what the target adds, which needs it as long as they run.
+// The named passes, or the standard ones; then those that the target adds, which must stay alive while they run.
 struct Pipeline {
   PassManager manager;
   std::unique_ptr<TargetBackend> backend;

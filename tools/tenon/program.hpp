@@ -1,4 +1,4 @@
-// Programs of graphs, for people.
+// Programs of graphs, for readers.
 #pragma once
 #include <string>
 
@@ -8,10 +8,10 @@
 namespace tenon::cli {
 
 struct ProgramDump {
-  std::string text;     // the programs, one behind another; operators that none has as comments, with the reasons
-  std::string picture;  // HTML: memory over time, of each program of static shapes
+  std::string text;     // the programs in order; operators outside programs as comments, with the reasons
+  std::string picture;  // HTML: memory over time, for each program with static shapes
 };
-// As the reference runs the graph.
+// The programs with which the reference runs the graph.
 Result<ProgramDump> dump_programs(const Graph& graph);
 
 }  // namespace tenon::cli

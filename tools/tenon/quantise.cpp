@@ -1,4 +1,4 @@
-// tenon quantise: a float model and inputs, or a model with scales of its own, to fused integer layers.
+// tenon quantise: converts a float model with inputs, or a model with its own scales, to fused integer layers.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -31,7 +31,7 @@ struct QuantiseCommand {
 
 // ---- Inputs ----
 
-// A folder with input_0.pb ..., one for each of the graph's inputs.
+// Reads a folder with input_0.pb ..., one for each of the graph's inputs.
 Result<std::vector<Datum>> read_sample(const fs::path& folder, const Graph& graph) {
   std::vector<Datum> inputs;
   for (size_t i = 0; i < graph.body().input_count(); ++i) {
@@ -43,7 +43,7 @@ Result<std::vector<Datum>> read_sample(const fs::path& folder, const Graph& grap
   return inputs;
 }
 
-// DIR itself, or each of its folders, in order.
+// Reads DIR itself, or each of its folders, in order.
 Result<quant::Samples> read_samples(const std::string& folder, const Graph& graph) {
   std::vector<fs::path> folders;
   std::error_code status;
@@ -66,7 +66,7 @@ Result<quant::Samples> read_samples(const std::string& folder, const Graph& grap
   return samples;
 }
 
-// Floats of a normal distribution, as normalised images are; integers 0 or 1; unknown extents 1.
+// Normally distributed floats, like normalised images; integers 0 or 1; unknown extents 1.
 Result<quant::Samples> random_samples(const QuantiseCommand& command, const Graph& graph) {
   std::mt19937_64 random(command.seed);
   std::normal_distribution<double> normal;
@@ -105,7 +105,7 @@ Result<quant::Samples> gather_samples(const QuantiseCommand& command, const Grap
 
 // ---- Profiles ----
 
-// What --profile holds, and what the samples add to it.
+// The profile from --profile, extended by the samples.
 Result<quant::Profile> make_profile(const QuantiseCommand& command, const Graph& graph, const quant::Samples& samples,
                                     ParallelFor& pool) {
   quant::Profile profile;
@@ -162,7 +162,7 @@ Result<Quantised> quantise(const QuantiseCommand& command, std::unique_ptr<Graph
   return made;
 }
 
-// quant.Round as QuantizeLinear and DequantizeLinear with powers of two: what others read.
+// quant.Round as QuantizeLinear and DequantizeLinear with powers of two, which other programs can read.
 Result<void> write_model(const QuantiseCommand& command, const Quantised& made) {
   if (!command.output.ends_with(".onnx")) return write_text(command.output, print(*made.graph, {.types = true}));
   const auto graph = made.rounded->clone();

@@ -1,4 +1,4 @@
-// tenon report: what ran where and why, fusion, memory map and timeline of one model on its target, as one page.
+// tenon report: what ran where and why, fusion, memory map and timeline of one model on its target, on one page.
 #include <algorithm>
 #include <ctime>
 #include <fstream>
@@ -24,7 +24,7 @@ struct ReportCommand {
 
 constexpr size_t kSlowestNamed = 10;
 
-// As Linux tells it; of processors without a name the architecture.
+// From Linux; for processors without a name, the architecture.
 Json host_facts() {
   utsname system{};
   uname(&system);
@@ -49,7 +49,7 @@ std::string utc_now() {
   return text;
 }
 
-// The same reason is counted once, whatever operators it was given for.
+// Each reason is counted once, whichever operators it was given for.
 Json placement_facts(const PlacementReport& placement) {
   Json by_target = Json::object(), operators = Json::array();
   std::map<std::pair<std::string, std::string>, int> reasons;
@@ -103,7 +103,7 @@ Json arena_facts(size_t bytes, size_t lower_bound_bytes) {
           {"efficiency", efficiency_of(bytes, lower_bound_bytes)}};
 }
 
-// `charts` receives the picture of each of "spaces".
+// `charts` receives the picture for each of "spaces".
 Json memory_facts(const CompiledModel& model, std::vector<MemoryChart>& charts) {
   Json memory = arena_facts(model.arena_bytes(), model.arena_lower_bound_bytes());
   memory["segments"] = Json::array();

@@ -10,25 +10,25 @@
 namespace tenon::cli {
 namespace {
 
-// Longer tables are shut, and this many bars fit on a screen.
+// Longer tables are collapsed; this many bars fit on a screen.
 constexpr size_t kRowsOpen = 30, kMostBars = 2000;
 
 std::string escaped(const Json& text) { return html_escaped(text.get<std::string>()); }
 
-// Names come from models: bytes that are no UTF-8 are replaced, as in the document.
+// Names come from models: bytes that are not UTF-8 are replaced, as in the document.
 std::string valid_utf8(const std::string& page) {
   return Json::parse(Json(page).dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
 }
 
 std::string megabytes(const Json& bytes) { return fixed(bytes.get<double>() / 1e6, 3); }
 std::string percent(const Json& share) { return fixed(100 * share.get<double>(), 1); }
-// Of small kernels a tenth of a microsecond would say nothing; what is not known stays open.
+// For small kernels, a tenth of a microsecond would be too coarse; unknown times are left empty.
 std::string time_us(const Json& us) {
   const double value = us.get<double>();
   return value > 0 ? fixed(value, value < 1 ? 3 : 1) : "";
 }
 
-// Cells are HTML already.
+// Cells are already HTML.
 class Table {
  public:
   explicit Table(const std::vector<std::string>& heads = {}) {
@@ -38,7 +38,7 @@ class Table {
     add(cells, "td");
     ++rows_;
   }
-  // As a whole; of a long one the title alone, until somebody wants to see it.
+  // The whole table; a long one is collapsed to its title.
   std::string text(const std::string& title) const {
     return str("<details", rows_ > kRowsOpen ? "" : " open", "><summary>", title, " (", rows_, ")</summary>\n<table>\n",
                text_, "</table>\n</details>\n");
@@ -137,7 +137,7 @@ std::string memory(const Json& memory, std::span<const MemoryChart> charts) {
   if (!memory["segments"].empty()) out += segments.text("Parts of the model");
   for (size_t i = 0; i < charts.size(); ++i) {
     const Json& space = memory["spaces"][i];
-    // The first pictures are seen at once, as many as somebody would scroll past.
+    // The first pictures are expanded: as many as somebody would scroll past.
     constexpr size_t kPicturesOpen = 4;
     out += str("<details", i < kPicturesOpen ? " open" : "", "><summary>part ", space["segment"].get<size_t>(), " on ",
                escaped(space["target"]), ", space ", escaped(space["space"]), ": ", arena_text(space), "; ",
@@ -151,7 +151,7 @@ std::string step_name(const Json& step) {
   return label.empty() ? escaped(step["op"]) : str(escaped(step["op"]), " ", label);
 }
 
-// Steps go to the right; of very many, each bar stands for some neighbours, and is as high as the longest of them.
+// Steps run to the right. If there are very many, each bar represents adjacent steps, with the height of the longest.
 std::string bars(const Json& steps) {
   const size_t together = (steps.size() + kMostBars - 1) / kMostBars;
   const auto longer = [](const Json& a, const Json& b) { return a["us"].get<double>() < b["us"].get<double>(); };

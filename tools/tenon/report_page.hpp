@@ -1,4 +1,4 @@
-// The facts of a report as a page for a browser.
+// A report as an HTML page.
 #pragma once
 #include <span>
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tenon::cli {
 
-// One HTML page that needs nothing else, of the document that `tenon report --json` prints. `charts` are the pictures
-// of its memory.spaces, in their order. Names in it are escaped.
+// One self-contained HTML page from the document that `tenon report --json` prints. `charts` are the pictures of its
+// memory.spaces, in the same order. Names are escaped.
 std::string report_page(const Json& report, std::span<const MemoryChart> charts);
 
 }  // namespace tenon::cli

@@ -24,7 +24,7 @@ struct RunCommand {
   ToleranceOptions tolerance;
   std::string output_dir, shadow;
   int top = 0, repeats = 1;
-  std::optional<int> warm_up;  // unmeasured runs; else one before statistics
+  std::optional<int> warm_up;  // unmeasured runs; by default one before statistics
   bool stats = false;
 };
 
@@ -53,7 +53,7 @@ Json describe(const ValueInfo& info, const Datum& value) {
   return out;
 }
 
-// The largest elements of each row of a [rows, classes] output.
+// The greatest elements of each row of a [rows, classes] output.
 Json top_classes(const Tensor& scores, int count) {
   const int64_t classes = scores.rank() == 0 ? 1 : scores.dims().back();
   Json rows = Json::array();
@@ -85,7 +85,7 @@ Result<void> write_outputs(const std::string& folder, const CompiledModel& model
   return {};
 }
 
-// Element by element and as a whole, in a document and as a sentence.
+// The elementwise and the overall comparison, for the document and as a sentence.
 struct Verdict {
   Comparison comparison;
   bool ok = false;
@@ -111,8 +111,8 @@ struct Shadow {
   double share = 0;
 };
 
-// "TARGET:PERCENT%": that share of runs is repeated there and compared. What a target has prepared is what is repeated:
-// its numbers are not those of the model, and say_preparations tells how far they are from it.
+// "TARGET:PERCENT%": repeats that share of the runs there and compares. If a target has prepared the graph, the
+// prepared graph is repeated: its values are not those of the model, and say_preparations reports how far they differ.
 Result<Shadow> open_shadow(const RunCommand& command, const std::vector<Preparation>& preparations, Session& session) {
   if (command.shadow.empty()) return Shadow{};
   const auto colon = command.shadow.rfind(':');
@@ -142,7 +142,7 @@ Result<Shadow> open_shadow(const RunCommand& command, const std::vector<Preparat
   return Shadow{std::move(model), percent / 100};
 }
 
-// What the runs left. The outputs and the profile are those of the last one.
+// The results of the runs. Outputs and profile are those of the last one.
 struct Runs {
   std::vector<double> milliseconds;  // sorted
   std::vector<OpProfile> profile;
@@ -171,7 +171,7 @@ Result<Runs> repeat_runs(const RunCommand& command, const CompiledModel& model, 
                          const std::vector<Datum>& inputs, ThreadPool& pool) {
   Runs runs;
   runs.outputs.resize(model.outputs().size());
-  // Statistics are of runs with code, arena and outputs in place, as a process that stays has them.
+  // Statistics are for runs with code, arena and outputs in place, as in a long-running process.
   for (int i = 0; i < command.warm_up.value_or(command.stats ? 1 : 0); ++i)
     TENON_OK(model.run_into(inputs, runs.outputs, {&pool, nullptr}), "the warm-up run");
   double due = 1;  // the first run is always shadowed
@@ -206,7 +206,7 @@ std::string output_line(const Json& entry) {
   return line;
 }
 
-// False when an output is not what the data say.
+// False if an output does not match the data.
 bool say_outputs(const RunCommand& command, const CompiledModel& model, const std::vector<Datum>& outputs,
                  const TestData& data, Session& session, Json& document) {
   bool good = true;
@@ -225,7 +225,7 @@ bool say_outputs(const RunCommand& command, const CompiledModel& model, const st
   return good;
 }
 
-// Differences one by one; of what agrees, how well.
+// Prints each difference; for outputs that agree, how closely.
 void say_shadow(const RunCommand& command, const Runs& runs, Session& session, Json& document) {
   if (command.shadow.empty()) return;
   document["shadow"] = runs.shadows;
@@ -253,8 +253,8 @@ void say_top(const RunCommand& command, const std::vector<Datum>& outputs, Sessi
   document["top"] = classes;
 }
 
-// What the passes of targets did before operators were placed: are the outputs those of the prepared graph, bit by bit,
-// and how far is that from the graph before? False when they are not.
+// Reports on what the targets' passes did before operators were placed: whether the outputs equal those of the prepared
+// graph bit for bit, and how far these are from the original graph. False if they are not equal.
 Result<bool> say_preparations(const RunCommand& command, const std::vector<Preparation>& preparations,
                               const std::vector<Datum>& inputs, const std::vector<Datum>& outputs, ThreadPool& pool,
                               Session& session, Json& document) {
@@ -270,7 +270,7 @@ Result<bool> say_preparations(const RunCommand& command, const std::vector<Prepa
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].is_tensor() || !outputs[i].tensor().element().is_number()) continue;
     const bool equal = outputs[i].tensor().identical(exact[i].tensor());
-    // Parts that other targets run in floats have other bits.
+    // Parts that other targets run in floats may differ in bits.
     right = right && (equal || judge(outputs[i], exact[i], command).ok);
     quant::Distance distance;
     distance.add(outputs[i].tensor(), wanted[i].tensor());

@@ -39,7 +39,7 @@ Result<TargetRegistry*> Session::usable_registry() {
 
 namespace {
 
-// Names come from models: a terminal would act on control characters in them.
+// Names come from models: a terminal would interpret control characters in them.
 std::string printable(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -62,7 +62,7 @@ void Session::say(const std::string& line) const {
 }
 
 void Session::result(const Json& document) const {
-  // Names come from models: bytes that are no UTF-8 are replaced, so that the document always parses.
+  // Names come from models: bytes that are not UTF-8 are replaced, so that the document can always be parsed.
   if (json) std::printf("%s\n", document.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
@@ -78,7 +78,7 @@ int Session::fail(const Error& error, std::string_view code) const {
 
 namespace {
 
-// The whole text as a number.
+// Parses the whole text as a number.
 template <class Number>
 std::optional<Number> number_of(const std::string& text) {
   Number value{};
@@ -150,7 +150,7 @@ void ModelOptions::add_dims_to(CLI::App& command) {
 }
 
 void ValueLayoutOptions::add_to(CLI::App& command) {
-  // Not split at commas, which index maps have.
+  // Not split at commas, which index maps contain.
   command.add_option("--layout", texts, "A layout for the value NAME of the model")
       ->type_name("NAME=LAYOUT")
       ->allow_extra_args(false);
@@ -159,7 +159,7 @@ void ValueLayoutOptions::add_to(CLI::App& command) {
 Result<std::map<std::string, std::string>> ValueLayoutOptions::by_value() const {
   std::map<std::string, std::string> out;
   for (const std::string& text : texts) {
-    // Layouts hold '=' behind their first ';' only, names may hold it anywhere.
+    // Layouts contain '=' only after their first ';', names may contain it anywhere.
     const auto equals = text.substr(0, text.find(';')).rfind('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
       return error(Code::invalid_argument, "--layout '", text, "' should be NAME=LAYOUT, such as conv1_out=NHWC");
@@ -232,7 +232,7 @@ Result<Tensor> seeded_tensor(ElementType element, Dims dims, std::mt19937_64& ra
   return tensor;
 }
 
-// Of all symbols in shapes of inputs: what --dim says, else 1.
+// The values of all symbols in shapes of inputs: from --dim, else 1.
 Result<SymbolValues> symbols_of_inputs(const std::vector<ValueInfo>& inputs, const ModelOptions& options) {
   SymbolValues values;
   std::vector<std::string> names;

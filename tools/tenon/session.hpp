@@ -25,21 +25,22 @@ class Session {
  public:
   bool json = false;
 
-  // Flags of the program itself, and --json of each command.
+  // Adds the program's own flags, and --json to each command.
   void add_global_options(CLI::App& app);
   static void add_json(CLI::App& command, Session& session);
 
-  // Of devices, which shows plugins that cannot be used.
+  // For `devices`, which also lists plugins that cannot be used.
   TargetRegistry& registry();
-  // Of commands that use targets: a file that --plugin names and that cannot be used is an error.
+  // For commands that use targets: a file named by --plugin that cannot be used is an error.
   Result<TargetRegistry*> usable_registry();
-  // What --plugin and --insecure say.
+  // The values of --plugin and --insecure.
   const PluginSearch& search() const { return search_; }
   // A table row or sentence on standard output; nothing with --json.
   void say(const std::string& line) const;
-  // The command's one JSON document, when --json was given.
+  // Prints the command's JSON document, if --json was given.
   void result(const Json& document) const;
-  // The error on standard error, or as the JSON document, where `code` may stand for that of the error. Gives kFailed.
+  // Prints the error on standard error, or as the JSON document, in which `code` may replace that of the error. Returns
+  // kFailed.
   int fail(const Error& error, std::string_view code = {}) const;
 
  private:
@@ -47,16 +48,16 @@ class Session {
   std::unique_ptr<TargetRegistry> registry_;
 };
 
-// Checks of options; what they refuse is a wrong use of the program.
-CLI::Validator number_in(double least, double most);  // finite; the ends belong to it
-CLI::Validator seed();                                // 0 to 2^64 - 1, and no sign
-CLI::Validator file_name();                           // not empty: that is no wish for standard output
+// Checks of options; a refused option is a usage error.
+CLI::Validator number_in(double least, double most);  // finite; the bounds are included
+CLI::Validator seed();                                // 0 to 2^64 - 1, without a sign
+CLI::Validator file_name();                           // not empty, which does not mean standard output
 
-// A whole file; errors say why not. Only regular files are read: others may have no end.
+// Reads a whole file; errors give the reason. Only regular files are read: others may have no end.
 Result<std::string> read_text(const std::string& file);
 Result<void> write_text(const std::string& file, const std::string& text);
 
-// --layout NAME=LAYOUT, any number of them.
+// --layout NAME=LAYOUT, which may be repeated.
 struct ValueLayoutOptions {
   std::vector<std::string> texts;
 
@@ -75,22 +76,22 @@ struct ModelOptions {
   ValueLayoutOptions layouts;
 
   void add_to(CLI::App& command);
-  // --dim, of commands that run the model.
+  // --dim, for commands that run the model.
   void add_dims_to(CLI::App& command);
   Result<CompileOptions> compile_options() const;
-  // From an artefact, or compiled from a model; then `preparations` receives what targets made of it beforehand.
-  // Options that would have another artefact are an error.
+  // Loads an artefact, or compiles a model; `preparations` then receives what targets prepared. Options that would
+  // require a different artefact are an error.
   Result<std::unique_ptr<CompiledModel>> load(Session& session, std::vector<Preparation>* preparations = nullptr) const;
   // Values for symbolic dims, by name.
   Result<SymbolValues> dim_values() const;
 };
 
-// Seeded inputs of a model: floats uniform in [-1, 1), integers 0 or 1, booleans either, texts empty; unknown dims 1,
-// and symbolic ones that --dim does not name. A name that is none of them is an error.
+// Seeded inputs of a model: floats uniform in [-1, 1), integers 0 or 1, booleans either, texts empty. Unknown dims are
+// 1, as are symbolic ones that --dim does not name. An unknown name in --dim is an error.
 Result<std::vector<Datum>> seeded_inputs(const std::vector<ValueInfo>& inputs, const ModelOptions& options,
                                          uint64_t seed);
 
-// Each registers one command; `exit_code` receives what the program returns.
+// Each registers one command; `exit_code` receives the program's exit code.
 void add_devices(CLI::App& app, Session& session, int& exit_code);
 void add_run(CLI::App& app, Session& session, int& exit_code);
 void add_bisect(CLI::App& app, Session& session, int& exit_code);

@@ -30,7 +30,7 @@ void say_times(const std::vector<OpProfile>& profile, const Session& session, Js
   }
 }
 
-// What devices counted: of each operator in the document, as text the sums.
+// Reports device counters: per operator in the document, their sums as text.
 void say_counters(const std::vector<OpProfile>& profile, const Session& session, Json& document) {
   Json list = Json::array();
   std::vector<std::pair<std::string, int64_t>> sums;
@@ -55,7 +55,7 @@ void say_counters(const std::vector<OpProfile>& profile, const Session& session,
   session.say(line);
 }
 
-// Kernels of one operator and label in the order of the profile.
+// Measured times of kernels, by operator and label, in the order of the profile.
 class Measured {
  public:
   explicit Measured(const std::vector<OpProfile>& profile) {
@@ -74,7 +74,7 @@ class Measured {
   std::map<Key, size_t> taken_;
 };
 
-// Of an operator that the model gives no label (targets number these: "#3"): what is in it, as far as a line holds it.
+// For an operator without a label in the model (targets number these: "#3"): its content, as far as a line holds it.
 std::string name_of(const KernelInfo& kernel) {
   constexpr size_t kOperatorsNamed = 4;
   if (!kernel.label.empty() && kernel.label.front() != '#') return kernel.label;
@@ -104,10 +104,10 @@ Json to_json(const KernelInfo& kernel, const std::string& target, double measure
           {"stages", std::move(stages)}};
 }
 
-// In nanoseconds where a tenth would say nothing: small kernels take a few.
+// With nanoseconds where a tenth would be too coarse: small kernels take a few.
 std::string microseconds(double us) { return fixed(us, us < 1 ? 3 : 1); }
 
-// Of folds that threads share, what runs instead of the kernel.
+// For reductions that threads share, what runs instead of the kernel.
 std::string stages_of(const KernelInfo& kernel) {
   std::string text;
   for (const KernelStage& stage : kernel.stages)
@@ -143,7 +143,7 @@ std::vector<MeasuredKernel> kernels_of(const CompiledModel& model, const std::ve
   return kernels;
 }
 
-// As text the kernels that took longest, all of them in the document.
+// The text lists the slowest kernels, the document all of them.
 constexpr size_t kKernelsShown = 10;
 
 void say_kernels(const CompiledModel& model, const std::vector<OpProfile>& profile, const Session& session,

@@ -27,14 +27,14 @@ void add_target(CLI::App& app, Session& session, int& exit_code) {
     }
     const auto description = load_target(*file);
     const auto checked = description.ok() ? (*registry)->check(*description) : description.error();
-    // It may be written for a plugin that is elsewhere.
+    // It may be written for a plugin that is not installed here.
     const auto is_of_plugin = [](Code code) { return code == Code::not_found || code == Code::plugin; };
     const bool no_plugin = description.ok() && !checked.ok() && is_of_plugin(checked.error().code());
     if (!checked.ok() && !no_plugin) {
       exit_code = session.fail(checked.error());
       return;
     }
-    // What only its plugin can tell. A device that is not here says nothing about the file.
+    // What only its plugin can check. An absent device is not an error of the file.
     const auto opened = no_plugin ? Result<void>(checked.error()) : opens(**registry, *description);
     const bool says_wrong =
         !opened.ok() && (opened.error().code() == Code::invalid_argument || opened.error().code() == Code::parse);

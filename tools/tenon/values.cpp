@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr double kMostTolerance = 1e30;
 
-// .npy, or a protobuf file read as `type` says (.pb).
+// Reads .npy, or a protobuf file as `type` states (.pb).
 Result<Datum> read_value(const std::string& path, const Type& type) {
   if (path.ends_with(".npy")) {
     TENON_TRY(tensor, read_npy(path));
@@ -61,7 +61,7 @@ Result<TestData> InputOptions::read_data(const std::vector<ValueInfo>& inputs,
 
 namespace {
 
-// Where the name ends in "NAME=FILE". Names may hold '=', too: the longest name of an input that stands there.
+// The end of the name in "NAME=FILE". Names may contain '=', too: the longest matching name of an input is taken.
 size_t name_end(const std::string& text, const std::vector<ValueInfo>& inputs) {
   std::optional<size_t> end;
   for (const ValueInfo& info : inputs)

@@ -1,4 +1,4 @@
-// Inputs and expected outputs of a model, from files or made, and how far outputs may be from what is expected.
+// Inputs and expected outputs of a model, from files or generated, and tolerances for outputs.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -24,7 +24,7 @@ struct InputOptions {
   uint64_t seed = 1;
 
   void add_to(CLI::App& command);
-  // Of --data; empty without it.
+  // Reads the folder of --data; empty without it.
   Result<TestData> read_data(const std::vector<ValueInfo>& inputs, const std::vector<ValueInfo>& outputs) const;
   // Inputs from --input, then from --data, then seeded.
   Result<std::vector<Datum>> gather(const ModelOptions& model, const std::vector<ValueInfo>& inputs,
@@ -37,8 +37,8 @@ struct ToleranceOptions {
 
   void add_to(CLI::App& command);
   Tolerance elements() const;
-  // Whole networks are judged by max|a-b| / max|b| as well, when neither is given: single elements near zero say little
-  // there. This much is good; 0: they are not.
+  // Without either option, whole networks are judged by max|a-b| / max|b| as well, because single elements near zero
+  // are not meaningful there. This is the tolerance; 0: not used.
   double relative_max() const { return rtol < 0 && atol < 0 ? 1e-3 : 0; }
   bool accepts(const Comparison& comparison) const {
     return comparison.equal || (relative_max() > 0 && comparison.relative_max <= relative_max());

@@ -20,10 +20,10 @@ void gpt(Net& net, const Options& options);
 void gpt_decode(Net& net, const Options& options);
 void lstm(Net& net, const Options& options);
 
-// How a branch is scaled that is added to its input: sums over many blocks stay small.
+// The scale of a branch that is added to its input: keeps sums over many blocks small.
 inline constexpr double kBranchGain = 0.5;
 
-// Classifiers of images: 224 x 224 into 1000 classes; tiny: 64 x 64 into 100, with an eighth of the channels.
+// Image classifiers: 224 x 224 to 1000 classes; tiny: 64 x 64 to 100, with an eighth of the channels.
 inline Value* image(Net& net, const Options& options) {
   const int64_t side = options.size == Size::tiny ? 64 : 224;
   return net.input("image", {options.batch, 3, side, side});

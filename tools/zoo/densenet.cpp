@@ -1,5 +1,5 @@
-// DenseNet-121: Huang et al. 2016, "Densely Connected Convolutional Networks". Each layer sees the results of all
-// before it.
+// DenseNet-121: Huang et al. 2016, "Densely Connected Convolutional Networks". Each layer reads the results of all
+// earlier ones.
 #include "architectures.hpp"
 
 namespace tenon::zoo {

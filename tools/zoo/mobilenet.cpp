@@ -19,8 +19,8 @@ Value* squeeze_excite(Net& net, Value* x, int64_t squeezed) {
   return net.mul("scaled", x, gate);
 }
 
-// Small values are nearly halved by swish and by a gate, large ones are not: between the two, so that neither end runs
-// away.
+// Swish and gates nearly halve small values, but not large ones: these factors are a compromise that keeps both
+// bounded.
 double lift(Activation kind) { return kind == Activation::swish ? 1.15 : 1; }
 constexpr double kGateLift = 1.2;
 

@@ -11,14 +11,14 @@ namespace tenon::zoo {
 namespace {
 
 constexpr float kEpsilon = 1e-5f;
-// Running statistics of a normalisation stand around mean 0 and variance 1, which He's scaling gives.
+// Running statistics of a normalisation are near mean 0 and variance 1, which He's scaling gives.
 constexpr double kMeanDeviation = 0.1, kVarianceDeviation = 0.15, kScaleDeviation = 0.1, kShiftDeviation = 0.2;
 
 Attribute::Integers both(int64_t value) { return {value, value}; }
 Attribute::Integers all_sides(int64_t value) { return {value, value, value, value}; }
 
-// Subtracts from each row its mean. After a rectifier all inputs are positive; filters that sum to zero look at their
-// differences, so that a deep random network still tells one input from another.
+// Subtracts its mean from each row. After a rectifier, all inputs are positive; filters that sum to zero respond to
+// their differences, so that the output of a deep random network still depends on the input.
 void centre_rows(std::span<float> values, size_t row_length) {
   for (size_t begin = 0; begin < values.size(); begin += row_length) {
     const auto row = values.subspan(begin, row_length);
@@ -63,7 +63,7 @@ Value* Net::index_input(std::string name, Dims dims, int64_t limit) {
 
 void Net::output(Value* value, std::string name) {
   if (failed()) return;
-  value->set_name(name);  // an output that is called otherwise would be exported behind an Identity
+  value->set_name(name);  // an output with another name would be exported after an Identity
   graph_->body().add_output(value, std::move(name));
 }
 
@@ -79,7 +79,7 @@ std::vector<Value*> Net::ops(std::string_view kind, std::string_view name, std::
                              Attributes attributes) {
   if (failed()) return std::vector<Value*>(results);
   Builder builder(graph_->body());
-  builder.set_name_prefix(path(name));  // the operator's label
+  builder.set_name_prefix(path(name));  // becomes the operator's label
   auto made = builder.ops(kind, operands, results, std::move(attributes));
   if (!made.ok()) {
     error_ = std::move(made).error().with_frame(str("building '", path(name), "' of '", graph_->name(), "'"));
@@ -119,8 +119,8 @@ Value* Net::ints(std::string_view name, std::vector<int64_t> values) {
 
 // ---- Convolutional layers ----
 
-// A rectifier lets half of the energy through, so the variance of the weights is 2 / fan-in. Filters over many channels
-// are centred; small ones (depthwise) would lose what they are made for.
+// A rectifier passes half of the energy, so the variance of the weights is 2 / fan-in. Filters over many channels are
+// centred; small ones (depthwise) would lose their function.
 Tensor Net::filters(std::string_view name, int64_t channels, int64_t inputs, ConvShape shape) {
   const int64_t fan_in = inputs / shape.groups * shape.kernel * shape.kernel;
   Tensor out = uniform(name, {channels, inputs / shape.groups, shape.kernel, shape.kernel},

@@ -6,12 +6,12 @@
 //   net.output(net.linear("logits", x, 10), "logits");
 //   TENON_TRY(graph, net.finish());
 //
-// Errors stick: after the first, layers do nothing and give null, and finish() returns it. Names are dotted paths made
-// of the scopes around; weights depend only on the seed and their own name. Activations are [batch, channels, height,
-// width].
+// Errors are sticky: after the first one, layers do nothing and return null, and finish() returns it. Names are dotted
+// paths of the enclosing scopes; weights depend only on the seed and their own name. Activations are [batch, channels,
+// height, width].
 //
 // Weights are scaled so that a layer's output has about the deviation of its input (He et al. 2015, "Delving Deep into
-// Rectifiers", where a rectifier follows): deep networks stay finite, and their outputs depend on their inputs.
+// Rectifiers", if a rectifier follows): deep networks stay finite, and their outputs depend on their inputs.
 #pragma once
 #include <memory>
 #include <optional>
@@ -39,19 +39,19 @@ struct PoolShape {
   int64_t kernel = 2;
   int64_t stride = 2;
   int64_t pad = 0;
-  bool ceil = false;  // a last window may reach over the edge
+  bool ceil = false;  // the last window may extend over the edge
 };
 
 class Net {
  public:
   struct Options {
-    // conv_norm gives one Conv with a bias instead of Conv and BatchNormalization: the same function.
+    // conv_norm makes one Conv with a bias instead of Conv and BatchNormalization: the same function.
     bool fold_batch_norm = false;
   };
   Net(std::string name, uint64_t seed) : Net(std::move(name), seed, Options()) {}
   Net(std::string name, uint64_t seed, Options options);
 
-  // Names made while it lives begin with `part` and a dot.
+  // Names created during its lifetime begin with `part` and a dot.
   class Scope {
    public:
     Scope(Net& net, std::string_view part);
@@ -65,17 +65,17 @@ class Net {
   };
 
   Value* input(std::string name, Dims dims);  // f32
-  // i64 in [0, limit). The limit is kept as the graph's property "metadata.limit.NAME", for who makes inputs.
+  // i64 in [0, limit). The limit is stored as the graph's property "metadata.limit.NAME", for generators of inputs.
   Value* index_input(std::string name, Dims dims, int64_t limit);
   void output(Value* value, std::string name);
   Result<std::unique_ptr<Graph>> finish();
 
-  // Any operator. Its label and the name of its result are the path and `name`.
+  // Adds any operator. Its label and the name of its result are the path and `name`.
   Value* op(std::string_view kind, std::string_view name, std::vector<Value*> operands, Attributes attributes = {});
   std::vector<Value*> ops(std::string_view kind, std::string_view name, std::vector<Value*> operands, size_t results,
                           Attributes attributes = {});
 
-  // A weight, uniform with this deviation around `mean`.
+  // A weight, uniformly distributed with this deviation around `mean`.
   Value* weight(std::string_view name, Dims dims, double deviation, double mean = 0);
   Value* constant(std::string_view name, Tensor value);
   Value* scalar(std::string_view name, float value);
@@ -100,19 +100,19 @@ class Net {
   // [..., in] -> [..., out] as MatMul and Add. `gain` as above.
   Value* linear(std::string_view name, Value* x, int64_t features, double gain = 1);
   Value* layer_norm(std::string_view name, Value* x);
-  // Rows of a table by index: [...] -> [..., features].
+  // Looks up rows of a table by index: [...] -> [..., features].
   Value* embedding(std::string_view name, Value* indices, int64_t rows, int64_t features);
 
   Value* add(std::string_view name, Value* a, Value* b) { return op("Add", name, {a, b}); }
   Value* mul(std::string_view name, Value* a, Value* b) { return op("Mul", name, {a, b}); }
   Value* concat(std::string_view name, std::vector<Value*> parts, int64_t axis);
-  // 0 keeps the extent, -1 is what is left.
+  // 0 keeps the extent, -1 is inferred.
   Value* reshape(std::string_view name, Value* x, std::vector<int64_t> dims);
   Value* transpose(std::string_view name, Value* x, std::vector<int64_t> order);
   // x[..., begin : end, ...] along `axis`.
   Value* slice(std::string_view name, Value* x, int64_t axis, int64_t begin, int64_t end);
 
-  // The extent of a dim of a value made before; 1 after an error.
+  // The extent of a dim of an earlier value; 1 after an error.
   int64_t dim(const Value* x, int64_t axis) const;
 
  private:
@@ -129,7 +129,7 @@ class Net {
   std::optional<Error> error_;
 };
 
-// Moves the constants of a region before its other operators, in their order: as an imported model has them.
+// Moves the constants of a region before its other operators, in order, as in an imported model.
 void put_constants_first(Region& region);
 
 }  // namespace tenon::zoo

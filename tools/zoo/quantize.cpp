@@ -17,7 +17,7 @@ namespace tenon::zoo {
 namespace {
 
 struct Range {
-  double least = 0, greatest = 0;  // holds 0, so that padding is exact
+  double least = 0, greatest = 0;  // includes 0, so that padding is exact
   void include(const Tensor& tensor) {
     for (const float v : tensor.as<float>()) {
       least = std::min<double>(least, v);
@@ -27,7 +27,7 @@ struct Range {
 };
 using Ranges = std::unordered_map<const Value*, Range>;
 
-// Watches the float values of a run.
+// Records the ranges of the float values of a run.
 class Calibration final : public Interpreter::Observer {
  public:
   explicit Calibration(Ranges& ranges) : ranges_(ranges) {}
@@ -56,7 +56,7 @@ Result<Ranges> calibrate(const Graph& graph, const std::vector<std::vector<Datum
   return ranges;
 }
 
-// Up to the next number of 12 significant bits: what differs in the last bits of two machines' sums gives the same
+// Rounds up to a number with 12 significant bits: differences in the last bits of two machines' sums then give the same
 // scale.
 float coarse(double scale) {
   int exponent = 0;
@@ -64,7 +64,7 @@ float coarse(double scale) {
   return static_cast<float>(std::ldexp(std::ceil(fraction * 4096) / 4096, exponent));
 }
 
-// One rewriting. A value is quantised once, whatever uses it.
+// One rewrite of a graph. A value is quantised once, whatever uses it.
 class Quantizer {
  public:
   Quantizer(Graph& graph, Ranges ranges, Scheme scheme)
@@ -92,7 +92,7 @@ class Quantizer {
     float scale;
   };
 
-  // Puts the pair after the value that operand `i` is; gives its scale.
+  // Inserts the pair after the value that is operand `i`; returns its scale.
   Result<float> quantize_activation(Op& op, size_t i) {
     Value* x = op.operand(i);
     auto found = done_.find(x);
@@ -121,7 +121,7 @@ class Quantizer {
   }
 
   // Weights [channels, ...] by the range of each channel; the bias in steps of the input's times the weight's scale, so
-  // that an integer kernel adds it to its sum as it is.
+  // that an integer kernel adds it to its sum unchanged.
   Result<void> quantize_weights(Op& op, float x_scale) {
     const Tensor* weights = constant_of(op.operand(1));
     const Tensor* bias = constant_of(op.operand(2));
@@ -160,7 +160,7 @@ class Quantizer {
 
   static Result<Value*> named(Builder& builder, Name op, const std::string& name,
                               std::initializer_list<Value*> operands, Attributes attributes) {
-    builder.set_name_prefix(name);  // the label
+    builder.set_name_prefix(name);  // becomes the label
     TENON_TRY(made, builder.op(op, operands, std::move(attributes)));
     made->set_name(name);
     return made;

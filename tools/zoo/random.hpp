@@ -1,6 +1,6 @@
-// Seeded numbers that are the same on every machine: element i of a stream is a function of (seed, stream name, i)
-// alone, so tensors may be filled in any order and do not change when others are added. Only integer arithmetic and
-// exact floating-point operations are used.
+// Seeded numbers that are the same on every machine: element i of a stream depends only on (seed, stream name, i), so
+// tensors may be filled in any order and do not change when others are added. Only integer arithmetic and exact
+// floating-point operations are used.
 #pragma once
 #include <cstdint>
 #include <string_view>

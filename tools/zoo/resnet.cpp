@@ -1,5 +1,5 @@
-// Residual networks: He et al. 2015, "Deep Residual Learning for Image Recognition"; the stride stands on the 3x3
-// convolution of a bottleneck, as in torchvision.
+// Residual networks: He et al. 2015, "Deep Residual Learning for Image Recognition"; the 3x3 convolution of a
+// bottleneck has the stride, as in torchvision.
 #include "architectures.hpp"
 
 namespace tenon::zoo {

@@ -4,7 +4,7 @@
 namespace tenon::zoo {
 namespace {
 
-// Few channels through 1x1, then twice as many times four through 1x1 and 3x3 side by side.
+// A few channels from a 1x1 convolution, then four times as many from each of a 1x1 and a 3x3 convolution in parallel.
 Value* fire(Net& net, std::string_view name, Value* x, int64_t squeezed, int64_t expanded) {
   Net::Scope scope(net, name);
   x = net.conv("squeeze", x, squeezed, {}, Activation::relu);

@@ -1,7 +1,7 @@
 // Transformers: Vaswani et al. 2017, "Attention Is All You Need".
-//   bert        encoder, normalised after each sum: Devlin et al. 2018. Gelu and attention as exporters write them out
+//   bert        encoder, normalised after each sum: Devlin et al. 2018. Gelu and attention as exporters decompose them
 //   gpt         causal decoder, normalised before each branch: Radford et al. 2019 (GPT-2)
-//   gpt_decode  the same for one more token, with the keys and values of those before as inputs
+//   gpt_decode  the same for one more token, with the keys and values of the earlier ones as inputs
 //   vit         encoder over patches of an image: Dosovitskiy et al. 2020
 #include <cmath>
 
@@ -18,10 +18,10 @@ Shape shape_of(const Options& options, Shape full) {
 }
 constexpr Shape kBertBase{12, 768, 12, 30522, 128};
 constexpr Shape kGpt2{12, 768, 12, 50257, 64};
-// Of tables that give the scores too: a score is a sum over the width.
+// For tables that also give the scores: a score is a sum over the width.
 constexpr double kTokenDeviation = 0.1;
 
-// Keys and values of earlier positions, [batch, heads, positions, width / heads], and where the longer ones go.
+// Keys and values of earlier positions, [batch, heads, positions, width / heads], and where the extended ones go.
 struct Cache {
   Value* key;
   Value* value;
@@ -48,7 +48,7 @@ Value* attention(Net& net, Value* x, int64_t heads, Value* mask, Cache* cache = 
   return net.linear("out", net.reshape("joined", mixed, {0, 0, width}), width, kBranchGain);
 }
 
-// x / 2 * (1 + erf(x / sqrt 2)) in single steps.
+// x / 2 * (1 + erf(x / sqrt 2)) as separate operators.
 Value* gelu_steps(Net& net, std::string_view name, Value* x) {
   Net::Scope scope(net, name);
   Value* erf = net.op("Erf", "erf", {net.op("Div", "scaled", {x, net.scalar("root_two", std::sqrt(2.0f))})});
@@ -75,7 +75,7 @@ Value* post_norm_layer(Net& net, std::string_view name, Value* x, int64_t heads,
   return net.layer_norm("norm2", net.add("sum2", x, feed_forward(net, x, true)));
 }
 
-// 0 where a position may look, a large negative number at later positions.
+// 0 for visible positions, a large negative number for later positions.
 Value* causal_mask(Net& net, int64_t length) {
   std::vector<float> mask(static_cast<size_t>(length * length), 0);
   for (int64_t row = 0; row < length; ++row) {
@@ -84,7 +84,7 @@ Value* causal_mask(Net& net, int64_t length) {
   return net.constant("causal_mask", Tensor::of<float>({length, length}, mask));
 }
 
-// Scores over the vocabulary, by the table that the tokens were looked up in.
+// Scores over the vocabulary, by the table from which the tokens' embeddings come.
 Value* next_token_scores(Net& net, Value* x, Value* table) {
   Value* features = net.layer_norm("norm", x);
   return net.op("MatMul", "scores", {features, net.transpose("token.transposed", table, {1, 0})});

@@ -1,5 +1,5 @@
 // U-Net: Ronneberger et al. 2015, "U-Net: Convolutional Networks for Biomedical Image Segmentation", with padded
-// convolutions, so that the map of scores is as large as the image.
+// convolutions, so that the map of scores has the size of the image.
 #include <cmath>
 
 #include "architectures.hpp"
@@ -12,7 +12,7 @@ Value* double_conv(Net& net, Value* x, int64_t channels) {
   return net.conv_norm("conv2", x, channels, {.kernel = 3});
 }
 
-// Twice the height and width, half the channels. Each result sees one input pixel: the fan-in is the channels.
+// Twice the height and width, half the channels. Each result depends on one input pixel: the fan-in is the channels.
 Value* upsample(Net& net, Value* x) {
   const int64_t inputs = net.dim(x, 1), outputs = inputs / 2;
   Value* weight = net.weight("up.weight", {inputs, outputs, 2, 2}, std::sqrt(2.0 / static_cast<double>(inputs)));

@@ -45,7 +45,7 @@ const std::vector<Model>& table() {
 
 constexpr int64_t kMaxBatch = 65536;
 constexpr uint64_t kCalibrationSamples = 2;
-// Smaller tensors stay in the model's file.
+// Smaller tensors are stored in the model's file.
 constexpr size_t kExternalBytes = 1024;
 
 Result<const Model*> find(std::string_view name) {
@@ -61,7 +61,7 @@ Result<const Model*> find(std::string_view name) {
 
 // ---- Inputs ----
 
-// Smooth value noise: a coarse grid of random heights, read in between by straight lines.
+// Smooth value noise: a coarse grid of random heights with linear interpolation.
 double smooth(const Random& random, uint64_t stream, double y, double x) {
   const double fy = std::floor(y), fx = std::floor(x);
   const auto height = [&](double gy, double gx) {
@@ -73,7 +73,7 @@ double smooth(const Random& random, uint64_t stream, double y, double x) {
   return upper * (1 - ty) + lower * ty;
 }
 
-// Shapes of a quarter and a sixteenth of the image's side, and grain.
+// Shapes of a quarter and a sixteenth of the image's side, and fine noise.
 void fill_image(Tensor& image, const Random& random) {
   const int64_t height = image.dim(2), width = image.dim(3), planes = image.dim(0) * image.dim(1);
   const auto pixels = image.mutable_as<float>();
@@ -160,7 +160,7 @@ Result<std::unique_ptr<Graph>> build(std::string_view name, const Options& optio
 
 namespace {
 
-// Of another model, which had more inputs or outputs: they would stand beside those of this one.
+// Removes data of another model, which may have had more inputs or outputs than this one.
 void remove_test_data(const std::string& folder) {
   std::error_code status;
   for (const std::string_view prefix : {"/input_", "/output_"}) {

@@ -11,7 +11,7 @@ bool runs_on(const JitterRow& row, const TargetDescription& target) {
   return row.without.empty() || !target.has_feature(row.without);
 }
 
-// What a row has to have in `types`; none: no row has it.
+// What a row must contain in `types`; nothing: no row matches.
 std::optional<LaneTypes> types_wanted(const Signature& signature) {
   LaneTypes wanted;
   bool masks = false;

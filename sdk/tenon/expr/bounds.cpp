@@ -13,7 +13,7 @@ using detail::Range;
 using detail::Walk;
 using detail::Wide;
 
-// The ranges of expressions under assumptions; remembers them.
+// The ranges of expressions under assumptions, memoised.
 class Ranges {
  public:
   explicit Ranges(const Assumptions& assumptions)
@@ -33,7 +33,7 @@ class Ranges {
               return Range{lower ? Wide{*lower} : -Range::kInfinity, upper ? Wide{*upper} : Range::kInfinity};
             }) {}
   Ranges(const Ranges&) = delete;
-  // Nodes hold their ranges for any values of the symbols.
+  // Nodes store their ranges for all values of the symbols.
   Range operator()(const Expr& e) { return nothing_known_ ? detail::range_of(e) : walk_(e); }
 
  private:
@@ -43,13 +43,13 @@ class Ranges {
 
 Interval to_interval(Range range) {
   Interval result;
-  // A bound beyond int64 on the far side is loosened to what an Interval can say.
+  // A bound outside int64 on the far side is widened to what an Interval can represent.
   if (range.lo >= INT64_MIN) result.lower = static_cast<int64_t>(std::min(range.lo, Wide{INT64_MAX}));
   if (range.hi <= INT64_MAX) result.upper = static_cast<int64_t>(std::max(range.hi, Wide{INT64_MIN}));
   return result;
 }
 
-// With every x mod m written as x - m * (x floordiv m), which lets ranges and cancellation see through it.
+// Writes every x mod m as x - m * (x floordiv m), so that ranges and cancellation apply to it.
 Expr without_mod(const Expr& e, const Builder& builder) {
   Walk<Expr> walk([](int64_t value) { return Expr(value); },
                   [&](const Expr& node, const Walk<Expr>& done) {
@@ -62,12 +62,12 @@ Expr without_mod(const Expr& e, const Builder& builder) {
   return walk(e);
 }
 
-// What is known of a - b, from several ways to write it: as far as it takes until `enough` holds.
+// The range of a - b, computed from several forms of it until `enough` holds.
 template <class Enough>
 Range difference_range(const Expr& a, const Expr& b, const Assumptions& assumptions, const Enough& enough) {
   Ranges ranges(assumptions);
   Range result;
-  // The ways in the order of what they cost; most claims need no second one.
+  // The forms in ascending order of cost; most claims need only the first.
   const Expr difference = a - b;
   for (int way = 0; way < 3; ++way) {
     const Expr form = way == 0   ? difference
@@ -99,7 +99,7 @@ Direction both(Direction a, Direction b) {
   if (a == b || b == Direction::constant) return a;
   return a == Direction::constant ? b : Direction::unknown;
 }
-// Of a product of two values with these directions and ranges.
+// The direction of a product of two values with these directions and ranges.
 Direction product_direction(Direction a, Range x, Direction b, Range y) {
   if (a == Direction::constant && b == Direction::constant) return a;
   if (a == Direction::unknown || b == Direction::unknown) return Direction::unknown;
@@ -156,8 +156,8 @@ bool is_monotonic(const Expr& e, std::string_view symbol, const Assumptions& ass
       [](int64_t) { return Direction::constant; },
       [&](const Expr& node, const Walk<Direction>& done) { return node_direction(node, symbol, ranges, done); });
   if (const Direction found = walk(e); found == wanted || found == Direction::constant) return true;
-  // Symbols take all integers of an interval, so one step is enough. Where the divisor of a floordiv can be 0, a step
-  // may lead over a gap.
+  // Symbols take all integers of an interval, so it suffices to consider a step of one. Where the divisor of a floordiv
+  // can be 0, a step may cross a gap.
   bool gap = false;
   Walk<bool> find_gap([](int64_t) { return false; },
                       [&](const Expr& node, const Walk<bool>&) {
@@ -170,8 +170,8 @@ bool is_monotonic(const Expr& e, std::string_view symbol, const Assumptions& ass
   return wanted == Direction::up ? prove_le(e, next, assumptions) : prove_le(next, e, assumptions);
 }
 
-// Leaves out what another operand of a min (max) is never above (below), though both may be anything: n and n + i for i
-// >= 0. Constants the builder compares by itself.
+// Drops operands of a min (max) that another operand is never above (below), even if both are unbounded: n and n + i
+// for i >= 0. The builder itself compares constants.
 void drop_beaten(ExprKind kind, std::vector<Expr>& operands, Ranges& ranges) {
   for (size_t i = 0; i < operands.size(); ++i)
     std::erase_if(operands, [&, by = operands[i]](const Expr& e) {
@@ -223,7 +223,7 @@ bool is_non_increasing_in(const Expr& e, std::string_view symbol, const Assumpti
 }
 
 int64_t alignment_of(const Expr& e, const SymbolValues& symbol_alignments) {
-  // Divisors are kept within int64: a product that would leave it keeps the larger factor, which still divides.
+  // Divisors stay within int64: a product that would exceed it is replaced by the larger factor, which still divides.
   const auto multiply = [](int64_t a, int64_t b) {
     int64_t result;
     return __builtin_mul_overflow(a, b, &result) ? std::max(a, b) : result;
@@ -258,7 +258,7 @@ int64_t alignment_of(const Expr& e, const SymbolValues& symbol_alignments) {
       }
       case ExprKind::select: return std::gcd(done.at(operands[1]), done.at(operands[2]));
       case ExprKind::unfolded_sum:
-      case ExprKind::mod:  // x mod m is x less a multiple of m
+      case ExprKind::mod:  // x mod m is x minus a multiple of m
       case ExprKind::min:
       case ExprKind::max:
         for (const Expr& operand : operands) result = std::gcd(result, done.at(operand));

@@ -1,4 +1,4 @@
-// What is known about an expression when its symbols are known to lie in intervals.
+// What can be proved about an expression when its symbols lie in known intervals.
 //
 // Everything here is sound and incomplete: "true", a bound or a divisor is proved for all integer values of the symbols
 // within the assumptions at which the expressions have a value; "false" or a missing bound means "not proved".
@@ -16,7 +16,7 @@ struct Interval {
   std::optional<int64_t> upper;
   bool operator==(const Interval&) const = default;
 };
-// By symbol name; a symbol that is not there is unbounded.
+// By symbol name; a missing symbol is unbounded.
 using Assumptions = std::map<std::string, Interval, std::less<>>;
 
 TENON_API Interval bounds(const Expr& e, const Assumptions& assumptions);
@@ -29,7 +29,7 @@ TENON_API bool prove_eq(const Expr& a, const Expr& b, const Assumptions& assumpt
 // within the assumptions only.
 TENON_API Expr simplify(const Expr& e, const Assumptions& assumptions);
 
-// Whether a larger value of the symbol, the others unchanged, never gives a smaller (larger) value of `e`.
+// Whether increasing the symbol, with the others unchanged, never decreases (increases) the value of `e`.
 TENON_API bool is_non_decreasing_in(const Expr& e, std::string_view symbol, const Assumptions& assumptions = {});
 TENON_API bool is_non_increasing_in(const Expr& e, std::string_view symbol, const Assumptions& assumptions = {});
 

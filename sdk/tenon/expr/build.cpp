@@ -1,11 +1,11 @@
-// The rules by which expressions are simplified as they are built.
+// The rules by which expressions are simplified during construction.
 #include <tenon/expr/linear_internal.hpp>
 
 namespace tenon::detail {
 namespace {
 
-// The whole multiples of a constant c > 1 in `a`, and the reduced rest: a = c * whole + gcd * rest + low,
-// 0 <= low < gcd, divisor = c / gcd. `done` when `a` is its own rest.
+// The whole multiples of a constant c > 1 in `a`, and the reduced remainder: a = c * whole + gcd * rest + low,
+// 0 <= low < gcd, divisor = c / gcd. `done` when `a` equals its remainder.
 struct Reduction {
   Expr whole, rest;
   int64_t gcd, divisor, low;
@@ -24,14 +24,15 @@ struct Reduction {
     low = remainders.constant % gcd;
     whole = make_linear(multiples.terms, multiples.constant);
     rest = gcd == 1 ? make_linear(remainders.terms, remainders.constant) : divide_numbers(remainders, gcd);
-    // Built again: fewer terms may simplify further.
+    // Built again, because fewer terms may simplify further.
     whole = sum(std::span(&whole, 1));
     rest = sum(std::span(&rest, 1));
     done = rest == a && divisor == c;
   }
 };
 
-// One step of a division by what is never 0: a = whole * b + rest; nullopt when there is nothing whole to take.
+// One step of a division by something that is never 0: a = whole * b + rest; nullopt when no whole part can be split
+// off.
 std::optional<std::pair<Expr, Expr>> take_multiple(const Expr& a, const Expr& b) {
   const Linear dividend(a), divisor(b);
   if (divisor.terms.empty()) return std::nullopt;
@@ -46,7 +47,7 @@ std::optional<std::pair<Expr, Expr>> take_multiple(const Expr& a, const Expr& b)
   const bool exact = !whole.is_constant(0);
   if (!exact) whole = floor_div(dividend.coefficient(lead), lead_coefficient);
   if (whole.is_constant(0)) return std::nullopt;
-  // Only a rest that is simpler, so that the steps end.
+  // Only if the remainder is simpler, so that the steps terminate.
   const Expr rest = a - whole * b;
   const Linear left(rest);
   if (exact ? left.terms.size() >= dividend.terms.size()
@@ -104,7 +105,7 @@ Expr Builder::mod(const Expr& a, const Expr& b) const {
     if (c < 0) return neg(mod(neg(a), -c));
     const Reduction reduced(a, c);
     if (!reduced.done) return Expr(reduced.gcd) * mod(reduced.rest, reduced.divisor) + reduced.low;
-    // k * (x mod d) is k * x but for multiples of k * d.
+    // k * (x mod d) is k * x up to multiples of k * d.
     for (const auto& [term, k] : Linear(a).terms) {
       if (term.kind() != ExprKind::mod || !term.operands()[1].is_constant()) continue;
       if (term.operands()[1].is_constant(0) || Wide{k} * term.operands()[1].constant() % c != 0) continue;
@@ -131,7 +132,7 @@ Expr Builder::mod(const Expr& a, const Expr& b) const {
 Expr Builder::extremum(ExprKind kind, std::span<const Expr> operands) const {
   const bool is_min = kind == ExprKind::min;
   const ExprKind opposite = is_min ? ExprKind::max : ExprKind::min;
-  // Of those that differ by a constant only one counts. Nested ones are taken in: k * min(a, b) + d is
+  // Of operands that differ by a constant, only one is kept. Nested ones are flattened: k * min(a, b) + d is
   // min(k * a + d, k * b + d), or a max for k < 0.
   std::map<Expr, int64_t> best;
   const auto insert = [&](const Expr& e) {
@@ -150,7 +151,7 @@ Expr Builder::extremum(ExprKind kind, std::span<const Expr> operands) const {
   }
   std::vector<Expr> kept;
   for (const auto& [key, offset] : best) kept.push_back(key + offset);
-  // Those that the ranges show to be never below (above) another one.
+  // Operands that the ranges prove to be never below (above) another one.
   const auto high = [&](const Expr& e) { return is_min ? range_of_(e).hi : -range_of_(e).lo; };
   const auto low = [&](const Expr& e) { return is_min ? range_of_(e).lo : -range_of_(e).hi; };
   const Expr winner = *std::min_element(kept.begin(), kept.end(), [&](const Expr& a, const Expr& b) {
@@ -160,9 +161,9 @@ Expr Builder::extremum(ExprKind kind, std::span<const Expr> operands) const {
     std::erase_if(kept, [&](const Expr& e) { return e != winner && low(e) >= limit; });
   if (kept.size() == 1) return kept[0];
 
-  // Move the offset of a leading operand, then the common factor, out of it. Which operand leads must not depend on the
-  // sign of the whole, or the steps would not end: that of the least terms when their first coefficient is made
-  // positive.
+  // Move the offset of a leading operand, then the common factor, out of it. For the steps to terminate, the choice of
+  // the leading operand must not depend on the sign of the whole: it is the one with the least terms when their first
+  // coefficient is made positive.
   std::map<Expr, Expr> by_unsigned_terms;
   bool ambiguous = false;
   for (const Expr& e : kept) {

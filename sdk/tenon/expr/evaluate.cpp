@@ -7,7 +7,7 @@ using detail::Wide;
 
 namespace {
 
-// A value, or the node that has none.
+// A value, or the node that has no value.
 struct Evaluated {
   enum class Fault : uint8_t { none, unbound, division_by_zero, overflow };
   Wide value = 0;

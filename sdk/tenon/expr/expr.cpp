@@ -20,7 +20,7 @@ std::span<const int64_t> Expr::numbers() const {
 uint64_t Expr::hash() const { return node_ ? node_->hash : hash_mix(0, static_cast<uint64_t>(value_)); }
 
 std::strong_ordering Expr::compare(const Expr& left, const Expr& right) {
-  // Equal nodes are one node, so the first pair of operands that differs decides: one path down, no recursion.
+  // Equal nodes are the same node, so the first pair of different operands decides: one path down, no recursion.
   const Expr *a = &left, *b = &right;
   while (*a != *b) {
     if (a->kind() != b->kind()) return a->kind() <=> b->kind();
@@ -46,7 +46,7 @@ std::vector<std::string> Expr::symbols() const {
     names.emplace_back(name());
     return names;
   }
-  // A sum or product of symbols, as most others are.
+  // A sum or product of symbols, the usual case.
   if (std::ranges::all_of(operands(), &Expr::is_symbol)) {
     for (const Expr& operand : operands()) names.emplace_back(operand.name());
     std::sort(names.begin(), names.end());

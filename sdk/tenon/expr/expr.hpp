@@ -17,19 +17,18 @@
 //   floordiv   a floordiv b. For a constant b: b > 1, coefficients and constant of `a` lie in [0, b) (whole multiples
 //              have left the division) and have no divisor in common with b; (x floordiv p) floordiv q is merged
 //   mod        a mod b, reduced in the same way; in a sum, x, b * (x floordiv b) and x mod b are joined where two of
-//   the
-//              three make the third
+//              them make the third
 //   min, max   of two or more operands: flat, sorted, common factor and offset moved out, dominated operands dropped
 //   select     (condition, a, b): a when the condition is not 0, else b (only the chosen one needs a value)
 //   at_least_0 1 when the operand >= 0, else 0: what less, less_equal become, common factor divided out
 //   is_0       1 when the operand == 0, else 0: what equal becomes
-//   unfolded_sum, unfolded_product   of sorted operands: where a coefficient would leave int64, or a product its
-//   limits.
-// Expressions of equal form are equal everywhere; prove_eq (bounds.hpp) goes further than the form does.
+//   unfolded_sum, unfolded_product   of sorted operands: where a coefficient would exceed int64, or a product its
+//              limits
+// Expressions of equal form are equal everywhere; prove_eq (bounds.hpp) proves more equalities than the form shows.
 //
-// Cost. Copy: a pointer and, for what is not constant, an atomic increment. ==, hash: O(1). Order: O(depth * operands).
-// a + b: O(terms of both), so a sum of n terms is better built by sum(), O(n log n). Every function that walks an
-// expression visits a shared subexpression once and needs no call stack in proportion to the depth.
+// Cost. Copy: a pointer and, unless constant, an atomic increment. ==, hash: O(1). Order: O(depth * operands).
+// a + b: O(terms of both), so a sum of n terms is better built by sum(), O(n log n). Every traversal visits a shared
+// subexpression once, and its use of the call stack does not grow with the depth.
 //
 // Threads. All functions may be called from any thread; an Expr object itself is like an int: no concurrent writes.
 #pragma once
@@ -82,7 +81,7 @@ class TENON_API Expr {
   Expr() = default;  // 0
   template <std::integral T>
   requires(std::signed_integral<T> || sizeof(T) < sizeof(int64_t)) Expr(T value) : value_(value) {}
-  // Two symbols of one name are the same symbol. Any name will do.
+  // Two symbols of the same name are the same symbol. Any name is allowed.
   static Expr symbol(std::string_view name);
 
   Expr(const Expr& other) : node_(other.node_), value_(other.value_) {
@@ -117,14 +116,14 @@ class TENON_API Expr {
 
   // The names of all symbols, sorted.
   std::vector<std::string> symbols() const;
-  // With every symbol that `map` names replaced, all at once.
+  // Replaces every symbol that `map` names, all at once.
   Expr substitute(const Substitution& map) const;
-  // Fails on a symbol without value, a division by zero, and a value outside int64. Parts of a value may leave int64:
-  // they are computed in 128 bits.
+  // Fails on a symbol without value, a division by zero, and a value outside int64. Intermediate values may be outside
+  // int64: they are computed in 128 bits.
   Result<int64_t> evaluate(const SymbolValues& values) const;
 
-  // Text that parse_expr (text.hpp) reads back, while it needs at most kMaxExprTextBytes and kMaxExprTextDepth; beyond
-  // these an ellipsis stands for what is left out.
+  // Text that parse_expr (text.hpp) reads back if it is within kMaxExprTextBytes and kMaxExprTextDepth; beyond these,
+  // an ellipsis replaces what is left out.
   std::string to_string() const;
 
   uint64_t hash() const;
@@ -156,7 +155,7 @@ TENON_API Expr floordiv(const Expr& a, const Expr& b);
 // Rounds towards plus infinity: -(-a floordiv b), for a constant b > 0 built as (a + b - 1) floordiv b.
 TENON_API Expr ceildiv(const Expr& a, const Expr& b);
 TENON_API Expr mod(const Expr& a, const Expr& b);
-// Of at least one operand.
+// At least one operand.
 TENON_API Expr min(std::span<const Expr> operands);
 TENON_API Expr max(std::span<const Expr> operands);
 TENON_API Expr min(const Expr& a, const Expr& b);

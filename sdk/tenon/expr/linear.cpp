@@ -9,7 +9,7 @@ bool is_division(const Expr& e) {
   return (e.kind() == ExprKind::floordiv || e.kind() == ExprKind::mod) && e.operands()[1].is_constant();
 }
 
-// Of two terms that are no sums and no constants.
+// For two terms that are neither sums nor constants.
 Expr multiply_terms(const Expr& a, const Expr& b) {
   Factors result(a);
   const Factors more(b);
@@ -45,12 +45,12 @@ bool Accumulator::join_divisions() {
     }
     add_constant(multiply(linear.constant, scale));
   };
-  // Whether the terms hold scale * x, apart from the constant of x.
+  // Whether the terms contain scale * x, apart from the constant of x.
   const auto has = [&](const Linear& x, Wide scale) {
     return !x.terms.empty() && std::all_of(x.terms.begin(), x.terms.end(),
                                            [&](const auto& t) { return coefficient_of(t.first) == t.second * scale; });
   };
-  // Each step takes away a division or several terms; the cap only guards against our own mistakes.
+  // Each step removes a division or several terms; the limit only guards against bugs.
   bool changed = false;
   for (int round = 0; round < 16; ++round) {
     bool changed_now = false;

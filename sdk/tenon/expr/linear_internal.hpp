@@ -1,4 +1,4 @@
-// Inside of the room: sums as lists of scaled terms, products as lists of powers.
+// Internal to the room: sums as lists of scaled terms, products as lists of powers.
 #pragma once
 #include <numeric>
 #include <optional>
@@ -7,12 +7,12 @@
 
 namespace tenon::detail {
 
-// Fails (nullopt) only where a number leaves int64.
+// nullopt only where a number exceeds int64.
 using MaybeExpr = std::optional<Expr>;
 
 inline uint64_t magnitude(int64_t v) { return v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v); }
 
-// Of sorted, distinct terms, whose coefficients fit.
+// Terms must be sorted and distinct, with coefficients that fit.
 template <class Number>
 Expr make_linear(const std::vector<std::pair<Expr, Number>>& terms, int64_t constant) {
   if (terms.empty()) return constant;
@@ -28,7 +28,7 @@ Expr make_linear(const std::vector<std::pair<Expr, Number>>& terms, int64_t cons
   numbers.push_back(constant);
   return ExprNode::make(ExprKind::sum, std::move(operands), std::move(numbers));
 }
-// Sums up scaled expressions; a number that leaves 128 bits on the way makes finish() fail.
+// Adds up scaled expressions; finish() fails if an intermediate number exceeded 128 bits.
 class Accumulator {
  public:
   void add(const Expr& e, Wide scale) {
@@ -59,7 +59,7 @@ class Accumulator {
 
   void merge() {
     const auto by_term = [](const auto& a, const auto& b) { return a.first < b.first; };
-    // Mostly two expressions are added, and the terms of each are sorted.
+    // The usual case: two expressions are added, each with sorted terms.
     const auto middle = std::is_sorted_until(terms_.begin(), terms_.end(), by_term);
     if (std::is_sorted(middle, terms_.end(), by_term))
       std::inplace_merge(terms_.begin(), middle, terms_.end(), by_term);
@@ -76,7 +76,7 @@ class Accumulator {
   }
 
   // With x = c * F + M, F = x floordiv c, M = x mod c, c a constant: k*M + k*c*F -> k*x; k*x - k*c*F -> k*M;
-  // k*x - k*M -> k*c*F. True when terms were added or taken (zero coefficients may be left).
+  // k*x - k*M -> k*c*F. True when terms were added or removed (zero coefficients may remain).
   bool join_divisions();
 
   std::vector<std::pair<Expr, Wide>> terms_;
@@ -96,7 +96,7 @@ struct Factors {
     return std::accumulate(atoms.begin(), atoms.end(), int64_t{0},
                            [](int64_t n, const auto& a) { return n + a.second; });
   }
-  // Sorted, distinct atoms; those of power 0 are left out.
+  // Sorted, distinct atoms; those with power 0 are left out.
   Expr make() const {
     std::vector<Expr> operands;
     std::vector<int64_t> powers;
@@ -110,20 +110,20 @@ struct Factors {
     return ExprNode::make(ExprKind::product, std::move(operands), std::move(powers));
   }
 };
-// term / divisor where it divides, both products of atoms.
+// term / divisor if the division is exact; both are products of atoms.
 MaybeExpr divide_term(const Expr& term, const Expr& divisor);
 MaybeExpr multiply_out(const Expr& a, const Expr& b);
-// e + c: a sum of joined terms stays one. Nothing where the constant leaves int64.
+// e + c; a sum of joined terms stays joined. Nothing where the constant exceeds int64.
 MaybeExpr shifted(const Expr& e, int64_t c);
 Expr scaled(const Expr& e, int64_t c);
-// The greatest common divisor of all coefficients and, if asked for, of the constant. 0 for the constant 0.
+// The greatest common divisor of all coefficients and, with `with_constant`, of the constant. 0 for the constant 0.
 uint64_t content_of(const Linear& linear, bool with_constant);
 // Every number of `linear` / divisor, rounded down.
 Expr divide_numbers(const Linear& linear, int64_t divisor);
 bool has_minimum(const Linear& linear);
-// What to divide by so that the numbers have no common divisor and the first coefficient is positive; 1 if that fails.
+// The divisor after which the numbers have no common divisor and the first coefficient is positive; 1 if that fails.
 int64_t signed_content(const Linear& linear);
-// For a product that is too large to multiply out, of sorted operands.
+// For a product that is too large to multiply out; operands must be sorted.
 Expr keep_product(std::vector<Expr> operands);
 
 }  // namespace tenon::detail

@@ -9,7 +9,7 @@
 namespace tenon::detail {
 namespace {
 
-// What makes a node, before there is one: most that are asked for exist, and need no memory.
+// The content of a node before it exists: most requested nodes exist already and need no memory.
 struct Content {
   ExprKind kind;
   std::span<const Expr> operands;
@@ -32,7 +32,7 @@ struct HashOfNode {
   size_t operator()(const Content& content) const { return content.hash; }
 };
 
-// All living nodes. Cut in shards so that threads seldom meet. Never destroyed: static Exprs may outlive main().
+// All live nodes. Divided into shards to reduce lock contention. Never destroyed: static Exprs may outlive main().
 struct Shard {
   std::mutex mutex;
   std::unordered_set<const ExprNode*, HashOfNode, SameContent> nodes;
@@ -49,7 +49,7 @@ uint64_t hash_content(const Content& content) {
   return hash;
 }
 
-// The saturating arithmetic of range ends.
+// Saturating arithmetic on range ends.
 Wide clamp_end(Wide v) { return std::clamp(v, -Range::kInfinity, Range::kInfinity); }
 bool is_infinite(Wide v) { return v <= -Range::kInfinity || v >= Range::kInfinity; }
 Wide multiply_ends(Wide a, Wide b) {
@@ -58,14 +58,14 @@ Wide multiply_ends(Wide a, Wide b) {
   return (a < 0) == (b < 0) ? Range::kInfinity : -Range::kInfinity;
 }
 Wide divide_ends(Wide a, Wide b) {
-  if (!is_infinite(a)) return floor_div(a, b);  // an infinite divisor leaves 0 or -1, which this gives
+  if (!is_infinite(a)) return floor_div(a, b);  // an infinite divisor gives 0 or -1, which is correct
   return (a < 0) == (b < 0) ? Range::kInfinity : -Range::kInfinity;
 }
 
 Range divide_ranges(Range a, Range b) {
   if (b.lo == 0 && b.hi == 0) return {};
   Range result{Range::kInfinity, -Range::kInfinity};
-  // Division by zero has no value, so zero counts as cut out of the divisor.
+  // Division by zero has no value, so zero is excluded from the divisor.
   for (const Wide divisor : {b.lo, Wide{-1}, Wide{1}, b.hi}) {
     if (divisor == 0 || divisor < b.lo || divisor > b.hi) continue;
     for (const Wide dividend : {a.lo, a.hi}) {
@@ -91,12 +91,12 @@ Range power_range(Range base, int64_t power) {
   return result;
 }
 
-// A floordiv or mod by a constant above 1.
+// Whether it is a floordiv or mod by a constant above 1.
 bool is_constant_division(const Expr& e, ExprKind kind) {
   return e.kind() == kind && e.operands()[1].is_constant() && e.operands()[1].constant() > 1;
 }
 
-// Bounds a sum together with the insides of its floordivs, so that n - 4 * (n floordiv 4) is seen to lie in [0, 3]:
+// Bounds a sum together with the operands of its floordivs, which proves that n - 4 * (n floordiv 4) is in [0, 3]:
 // x/c - (c-1)/c <= x floordiv c <= x/c turns scale * sum into a linear form over other terms, plus a slack.
 Range relaxed_sum_range(const ExprNode& node, const std::function<Range(const Expr&)>& range_of) {
   static constexpr int kMaxRounds = 8;
@@ -241,7 +241,7 @@ Expr ExprNode::make(ExprKind kind, std::vector<Expr> operands, std::vector<int64
   node->numbers = std::move(numbers);
   content.operands = node->operands;
   content.numbers = node->numbers;
-  node->range = range_of_node(*node, &detail::range_of);  // outside the lock: it may build expressions
+  node->range = range_of_node(*node, &detail::range_of);  // outside the lock, because it may build expressions
   const std::lock_guard lock(shard.mutex);
   if (const ExprNode* known = find()) return Expr(known);
   shard.nodes.insert(node.get());
@@ -249,7 +249,7 @@ Expr ExprNode::make(ExprKind kind, std::vector<Expr> operands, std::vector<int64
 }
 
 void ExprNode::release(const ExprNode* node) {
-  // The last reference goes under the lock of make(), which therefore never finds a node that is being deleted.
+  // The last reference is dropped under the lock of make(), which therefore never finds a node that is being deleted.
   const auto drop = [](const ExprNode* n) {
     uint64_t count = n->references.load(std::memory_order_relaxed);
     while (count > 1)
@@ -261,7 +261,7 @@ void ExprNode::release(const ExprNode* node) {
     return true;
   };
   if (!drop(node)) return;
-  // A list instead of recursion: expressions may be deep.
+  // A list instead of recursion, because expressions may be deep.
   std::vector<const ExprNode*> dead{node};
   while (!dead.empty()) {
     const std::unique_ptr<ExprNode> owned(const_cast<ExprNode*>(dead.back()));

@@ -1,4 +1,4 @@
-// Inside of the room: nodes, exact ranges, and the walk over shared nodes.
+// Internal to the room: nodes, exact ranges, and the traversal of shared nodes.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -24,7 +24,7 @@ T floor_mod(T a, T b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-// lo <= value <= hi, where -kInfinity and kInfinity (and whatever would lie beyond) stand for "unbounded".
+// lo <= value <= hi, where -kInfinity and kInfinity (also for anything beyond) mean "unbounded".
 struct Range {
   static constexpr Wide kInfinity = Wide{1} << 126;
   Wide lo = -kInfinity, hi = kInfinity;
@@ -44,23 +44,23 @@ struct ExprNode {
   std::string name;
   std::vector<Expr> operands;
   std::vector<int64_t> numbers;
-  Range range;  // holds for any values of the symbols
+  Range range;  // valid for all values of the symbols
 
-  // The one node of this content; thread-safe.
+  // The unique node with this content; thread-safe.
   static Expr make(ExprKind kind, std::vector<Expr> operands, std::vector<int64_t> numbers = {},
                    std::string_view name = {});
   // Null for a constant.
   static const ExprNode* of(const Expr& e) { return e.node_; }
-  // Gives up one reference.
+  // Drops one reference.
   static void release(const ExprNode* node);
 };
 
 // The range of a node from the ranges of its operands (and of theirs, for sums).
 Range range_of_node(const ExprNode& node, const std::function<Range(const Expr&)>& range_of);
-// Holds for any values of the symbols; O(1).
+// Valid for all values of the symbols; O(1).
 Range range_of(const Expr& e);
 
-// A map from expressions: a list while it is short, as it is for most expressions, and then with an index.
+// A map from expressions: a list while it is short, as it usually is, and an index beyond that.
 template <class T>
 class ExprMap {
  public:
@@ -73,7 +73,7 @@ class ExprMap {
       if (known == e) return &value;
     return nullptr;
   }
-  // `e` is not there yet.
+  // `e` must not be in the map yet.
   void insert(const Expr& e, T value) {
     entries_.emplace_back(e, std::move(value));
     if (entries_.size() <= kMaxList) return;
@@ -86,7 +86,7 @@ class ExprMap {
   std::unordered_map<Expr, size_t> index_;
 };
 
-// Computes a T for every distinct node below an expression, operands first, without recursion. Keeps what it computed.
+// Computes a T for every distinct node below an expression, operands first, without recursion. Results are memoised.
 template <class T>
 class Walk {
  public:
@@ -97,7 +97,7 @@ class Walk {
   T operator()(const Expr& root) {
     if (root.is_constant()) return of_constant_(root.constant());
     struct Visit {
-      const Expr* e;  // the root, or an operand of what is visited
+      const Expr* e;  // the root, or an operand of a visited node
       bool operands_done;
     };
     std::vector<Visit> stack{{&root, root.is_symbol()}};
@@ -116,7 +116,7 @@ class Walk {
     }
     return at(root);
   }
-  // For what lies below an expression given to operator().
+  // `e` must be a subexpression of one that was given to operator().
   T at(const Expr& e) const { return e.is_constant() ? of_constant_(e.constant()) : *done_.find(e); }
 
  private:
@@ -125,7 +125,7 @@ class Walk {
   ExprMap<T> done_;
 };
 
-// Builds expressions; `range_of` is what it may rely on about its operands.
+// Builds expressions; `range_of` gives the ranges that it may assume for operands.
 class Builder {
  public:
   explicit Builder(std::function<Range(const Expr&)> range_of = &detail::range_of) : range_of_(std::move(range_of)) {}
@@ -136,7 +136,7 @@ class Builder {
   Expr at_least_0(const Expr& e) const;
   Expr is_0(const Expr& e) const;
   Expr select(const Expr& condition, const Expr& a, const Expr& b) const;
-  // The kind and numbers of `like` over other operands. `like` is no constant and no symbol.
+  // An expression of the kind and numbers of `like` with other operands. `like` is neither a constant nor a symbol.
   Expr rebuild(const Expr& like, std::span<const Expr> operands) const;
 
  private:

@@ -19,7 +19,7 @@ class Printer {
  public:
   explicit Printer(std::string& out) : out_(out) {}
 
-  // `e` where the grammar has an expr.
+  // Writes `e` where the grammar has an expr.
   void expr(const Expr& e) {
     if (out_.size() >= kMaxExprTextBytes) {
       out_ += "...";
@@ -56,7 +56,7 @@ class Printer {
     --depth_;
     out_ += ')';
   }
-  // `e` where the grammar has a factor.
+  // Writes `e` where the grammar has a factor.
   void factor(const Expr& e) {
     switch (e.kind()) {
       case ExprKind::constant:
@@ -107,9 +107,9 @@ class Printer {
     out_ += constant < 0 && constant != INT64_MIN ? " - " : " + ";
     append_text(out_, constant < 0 && constant != INT64_MIN ? -constant : constant);
   }
-  // Comparisons bind less than anything and need brackets inside other expressions.
+  // Comparisons have the lowest precedence and need brackets inside other expressions.
   static bool is_comparison(const Expr& e) { return e.kind() == ExprKind::at_least_0 || e.kind() == ExprKind::is_0; }
-  // The brackets make it one operand of whatever stands around it.
+  // The brackets make it a single operand of the surrounding expression.
   void unfolded(const Expr& e, std::string_view sign) {
     out_ += '(';
     ++depth_;
@@ -138,7 +138,7 @@ class Printer {
     --depth_;
     out_ += ')';
   }
-  // 0 <= e (0 == e), with the negative terms of `e` on the left.
+  // Writes 0 <= e (0 == e), with the negative terms of `e` on the left.
   void comparison(const Expr& e, std::string_view sign) {
     Expr left = 0, right = e;
     const detail::Linear linear(e);
@@ -214,7 +214,7 @@ class Parser {
   }
   Result<Expr> term() {
     TENON_TRY(first, factor());
-    // Factors in a row are multiplied at once, so that the result does not depend on their order.
+    // Consecutive factors are multiplied at once, so that the result does not depend on their order.
     std::vector<Expr> factors{first};
     const auto collapse = [&] {
       if (factors.size() > 1) factors = {product(factors)};
@@ -282,7 +282,7 @@ class Parser {
                    " arguments");
     return select(list[0], list[1], list[2]);
   }
-  // What stands between brackets; the opening one is read.
+  // Parses what is between brackets, after the opening one.
   Result<std::vector<Expr>> arguments() {
     if (++depth_ > kMaxExprTextDepth)
       return error(Code::resource_exhausted, "column ", at_, ": brackets are nested deeper than ", kMaxExprTextDepth);

@@ -15,7 +15,7 @@
 namespace tenon {
 
 inline constexpr size_t kMaxExprTextBytes = size_t{1} << 18;
-// Of brackets within brackets.
+// Depth of nested brackets.
 inline constexpr int kMaxExprTextDepth = 200;
 
 // Fails (Code::parse, with the column) on text outside the grammar or with an integer outside int64, and

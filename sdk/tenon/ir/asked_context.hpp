@@ -1,4 +1,4 @@
-// What can be told of an operator without a run, and whether that was all that its shape rule wanted to know.
+// What is known about an operator statically, and whether its shape rule asked for anything that is not.
 #pragma once
 #include <algorithm>
 #include <map>
@@ -11,7 +11,7 @@ namespace tenon {
 
 class AskedContext final : public StaticInferContext {
  public:
-  // A value is told when each of its dims is, as `tells` sees it: &Dim::known, or &Dim::is_static.
+  // A value counts as known when each of its dims is, as defined by `tells`: &Dim::known, or &Dim::is_static.
   using Tells = bool (Dim::*)() const;
   AskedContext(const Op& op, const TypeSource& source, Tells tells) : StaticInferContext(op, source), tells_(tells) {}
 
@@ -25,7 +25,8 @@ class AskedContext final : public StaticInferContext {
     note(i, told && std::ranges::all_of(*told, tells_));
     return told;
   }
-  // The first operand whose value was asked for and could not be told. A rule may ask in both ways; one answer will do.
+  // The first operand whose value the rule asked for without getting it. A rule may ask in both ways; one answer is
+  // enough.
   std::optional<size_t> missing() const {
     for (const auto& [operand, told] : asked_)
       if (!told) return operand;
@@ -37,7 +38,7 @@ class AskedContext final : public StaticInferContext {
     if (has_operand(i)) asked_[i] = asked_[i] || told;
   }
   Tells tells_;
-  mutable std::map<size_t, bool> asked_;  // operand -> told
+  mutable std::map<size_t, bool> asked_;  // operand -> whether its value was known
 };
 
 }  // namespace tenon

@@ -68,7 +68,7 @@ Attributes::Attributes(std::initializer_list<Entry> entries) {
 }
 
 const Attribute* Attributes::find(Name name) const {
-  // A handful of entries: comparing addresses in a row beats searching by text.
+  // There are only a few entries: comparing addresses one by one is faster than a search by text.
   for (const auto& entry : entries_) {
     if (entry.first == name) return &entry.second;
   }

@@ -14,7 +14,7 @@
 
 namespace tenon {
 
-// Order as in Attribute's variant.
+// In the order of Attribute's variant.
 enum class AttributeKind : uint8_t { integer, real, text, tensor, type, integers, reals, texts, tensors };
 TENON_API std::string_view attribute_kind_name(AttributeKind kind);
 
@@ -44,7 +44,7 @@ class TENON_API Attribute {
   template <class T>
   const T* get_if() const { return std::get_if<T>(&state_); }
 
-  // Tensors by element type, shape and bits; NaN floats by bits.
+  // Compares tensors by element type, shape and bits, and floats by bits, so that NaN equals itself.
   bool operator==(const Attribute& other) const;
   uint64_t hash() const;
 
@@ -52,7 +52,7 @@ class TENON_API Attribute {
   std::variant<int64_t, float, std::string, Tensor, Type, Integers, Reals, Texts, Tensors> state_;
 };
 
-// Sorted by name's text; small.
+// A small map, sorted by the text of the names.
 class TENON_API Attributes {
  public:
   using Entry = std::pair<Name, Attribute>;

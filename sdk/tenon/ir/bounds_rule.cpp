@@ -22,7 +22,7 @@ Result<void> check_result(const Op& op, size_t result, int64_t rank, size_t box_
                op.describe(), ", which has ", rank);
 }
 
-// What a plugin's rule gives is not trusted to fit.
+// Checks the answer of a rule, because those of plugins are not trusted.
 Result<void> check_answer(const BoundsQuery& query, const Bounds& bounds) {
   const Op& op = query.context.op();
   bool fits = bounds.operands.size() == op.operand_count() && bounds.splits.size() == query.box.size();

@@ -1,18 +1,18 @@
-// Bounds rules: which elements of its operands an operator reads to compute a part of a result. They are what makes a
-// graph operator a stage of a pipeline; an operator without a rule is no stage.
+// Bounds rules: which elements of its operands an operator reads to compute a part of a result. They let a graph
+// operator be a stage of a pipeline; an operator without a rule cannot be one.
 //
 //   TENON_TRY(bounds, operand_bounds(context, 0, shape, {{0, 0}, {0, m}, {row, row + 7}, {0, w}}));
 //   bounds.operands[0].dims[2]     // Conv, 3 rows, padded by 1: max(0, row - 1) .. min(h - 1, row + 8)
 //   TENON_TRY(part, sub_box_op(context, 0, {1, 8, 32, 32}, {{0, 0}, {0, 7}, {0, 7}, {0, 31}}));
 //   part.attributes                // Conv with pads [1, 1, 0, 1]: how it runs on the crop to rows 0 .. 8
 //
-// Boxes are inclusive at both ends: position p of a dim is in it when min <= p <= max; max < min is the empty range.
-// Positions count from 0, the first element of the whole value. A rule may assume that the box asked for is not empty
-// and lies inside the result; for another one its answer may be too large, or outside.
+// Boxes are inclusive at both ends: position p of a dim is inside when min <= p <= max; max < min is the empty range.
+// Positions count from 0, the first element of the whole value. A rule may assume that the given box is not empty and
+// lies inside the result; otherwise its answer may be too large, or outside.
 //
-// Expressions may hold the symbols of the operator's shapes and those of the box, and nothing else. All rules here give
-// ends that are non-decreasing in the ends of the box along one dim wherever the operator reads that way, so that
-// sliding windows can be proved.
+// Expressions contain only the symbols of the operator's shapes and those of the box. In all rules here, wherever the
+// operator reads monotonically, the ends are non-decreasing in the ends of the box along one dim, so that sliding
+// windows can be proved.
 //
 // Threads: rules are pure; any thread.
 #pragma once
@@ -38,36 +38,36 @@ struct BoxRange {
   Expr min, max;
   bool operator==(const BoxRange&) const = default;
 };
-using Box = std::vector<BoxRange>;  // one a dim
+using Box = std::vector<BoxRange>;  // one per dim
 
-// What is read of one dim of an operand.
+// The range that is read along one dim of an operand.
 struct DimBounds {
   Expr min, max;
-  // All of the dim. Where its extent is not known, min and max say nothing.
+  // The whole dim. If its extent is not known, min and max are meaningless.
   bool whole = false;
-  // The first and the last position each matter for some data, unless the range is empty. Else there may be more than
-  // what is read, as where a box cannot express it, or which part is read depends on data.
+  // The first and the last position both affect the result for some data, unless the range is empty. Otherwise the
+  // range may be larger than what is read, because a box cannot express it or because it depends on data.
   bool exact = true;
   bool operator==(const DimBounds&) const = default;
 };
 
 struct OperandBounds {
   enum class Kind : uint8_t {
-    nothing,  // no element: the operand is absent, or only its type and shape count
-    box,      // `dims`
-    whole,    // every element, or nothing more is known
+    nothing,  // no element: the operand is absent, or only its type and shape matter
+    box,      // given by `dims`
+    whole,    // every element, or no better bound is known
   };
   Kind kind = Kind::nothing;
-  std::vector<DimBounds> dims;  // one a dim, for `box` only
+  std::vector<DimBounds> dims;  // one per dim, for `box` only
   bool operator==(const OperandBounds&) const = default;
 };
 
 struct Bounds {
   std::vector<OperandBounds> operands;  // one for each operand of the operator
-  // One for each dim of the result: may it be computed in strips along this dim, no strip repeating work of another?
-  // Strips may read the same elements (a convolution's do); they do not along an axis that is normalised or scanned.
+  // One per dim of the result: whether it may be computed in strips along this dim without repeated work. Strips may
+  // read the same elements, as those of a convolution do. False along an axis that is normalised or scanned.
   std::vector<bool> splits;
-  // A part that is computed by itself has the bits that it has in the whole.
+  // A part that is computed on its own has the same bits as in the whole result.
   bool same_bits = true;
 };
 
@@ -79,7 +79,7 @@ struct BoundsQuery {
 };
 using BoundsFn = std::function<Result<Bounds>(const BoundsQuery&)>;
 
-// ---- How to run on a part ----
+// ---- Running on a part ----
 
 struct StaticRange {
   int64_t min, max;
@@ -88,11 +88,11 @@ struct StaticRange {
 };
 using StaticBox = std::vector<StaticRange>;
 
-// The operator that gives a box of a result from crops of its operands.
+// An operator that computes a box of a result from crops of the operands.
 struct SubBoxOp {
-  Attributes attributes;             // in place of the operator's
-  std::vector<StaticBox> operands;   // what each is cropped to; an absent operand and one that is no tensor have none
-  std::map<size_t, Tensor> replaced; // constants in place of operands, such as the pads of Pad; may add operands
+  Attributes attributes;              // replace the operator's
+  std::vector<StaticBox> operands;    // the crop of each; empty for absent operands and those that are no tensors
+  std::map<size_t, Tensor> replaced;  // constants that replace operands, such as the pads of Pad; may add operands
 };
 
 struct SubBoxQuery {
@@ -102,29 +102,29 @@ struct SubBoxQuery {
   const StaticBox& box;  // of it; never empty
   const Bounds& bounds;  // the rule's answer for it
 };
-// Changes `op`, which holds the operator's attributes and the crops that its bounds ask for. Code::unsupported with the
+// Changes `op`, which holds the operator's attributes and the crops that its bounds require. Code::unsupported with the
 // reason when the operator cannot run on that part.
 using SubBoxFn = std::function<Result<void>(const SubBoxQuery& query, SubBoxOp& op)>;
 
-// What an OpDef holds. Without `bounds`: no stage. Without `sub_box`: runs on the whole only.
+// Part of an OpDef. Without `bounds`, the operator cannot be a stage; without `sub_box`, it runs only on the whole.
 struct BoundsRule {
   BoundsFn bounds;
   SubBoxFn sub_box;
 };
 
-// ---- Asking ----
+// ---- Queries ----
 
-// What the operator reads for `box` of its result `result`, which has `shape`. Code::unsupported, naming the operator,
-// when it has no rule; Code::invalid_argument for a box or shape that does not fit.
+// What the operator reads to compute `box` of result number `result`, which has the shape `shape`. Code::unsupported,
+// naming the operator, when it has no rule; Code::invalid_argument for a box or shape that does not fit.
 TENON_API Result<Bounds> operand_bounds(const InferContext& context, size_t result, const Shape& shape, const Box& box);
 
-// How the operator gives exactly `box` of its result when it runs on crops of its operands. Its other results are then
-// those of the crops and of no use. Code::unsupported with the reason when it cannot: for a box that is the whole
-// result it always can. The operands' shapes must be static.
+// How the operator computes exactly `box` of its result from crops of its operands. Its other results are then those
+// for the crops, and meaningless. Code::unsupported with the reason when it cannot; it always can for the whole result.
+// The operands' shapes must be static.
 TENON_API Result<SubBoxOp> sub_box_op(const InferContext& context, size_t result, const Dims& shape,
                                       const StaticBox& box);
 
-// All of a shape with known extents; an unknown one is an error naming the dim.
+// The box of a whole shape with known extents; an unknown extent is an error naming the dim.
 TENON_API Result<Box> whole_box(const Shape& shape);
 TENON_API Box to_box(const StaticBox& box);
 

@@ -40,7 +40,7 @@ Result<std::vector<Value*>> Builder::ops(Name name, std::span<Value* const> oper
   Op& made = create(name, operands, results, std::move(attributes));
   auto inferred = infer_result_types(made);
   if (inferred.ok()) inferred = verify(made);
-  // Whoever builds in a branch wants to hear what is let pass where a model is read.
+  // A contradiction that is tolerated when a model is read is an error for code that builds inside a branch.
   static const TypeSource graph_types;
   if (inferred.ok() && contradicts(made)) inferred = infer_types(StaticInferContext(made, graph_types)).error();
   if (!inferred.ok()) {

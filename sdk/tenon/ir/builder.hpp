@@ -1,4 +1,4 @@
-// Builder: makes operators at one place of a region, with types inferred by the operators' own rules.
+// Builder: creates operators at one place of a region; types are inferred by the operators' own rules.
 //
 //   Builder b(graph.body());
 //   TENON_TRY(y, b.op("Conv", {x, w}, {{"strides", Attribute::Integers{2, 2}}}));
@@ -19,19 +19,19 @@ class TENON_API Builder {
   explicit Builder(Region& region, Op* before = nullptr) : region_(&region), before_(before) {}
 
   Region& region() const { return *region_; }
-  // Prefix for the names of the values made, such as the label of the operator that is being rewritten.
+  // Prefix for the names of the created values, such as the label of the operator that is being rewritten.
   void set_name_prefix(std::string prefix) { prefix_ = std::move(prefix); }
 
-  // One result. Errors: unknown operator, wrong operands or attributes, a shape that cannot be.
+  // For operators with one result. Errors: unknown operator, wrong operands or attributes, an impossible shape.
   Result<Value*> op(Name name, std::initializer_list<Value*> operands, Attributes attributes = {});
   Result<Value*> op(Name name, std::span<Value* const> operands, Attributes attributes = {});
-  // `results` results.
+  // For operators with `results` results.
   Result<std::vector<Value*>> ops(Name name, std::span<Value* const> operands, size_t results,
                                   Attributes attributes = {});
-  // With regions: made without inference; fill them, then call infer_result_types(op).
+  // For operators with regions: created without inference; fill the regions, then call infer_result_types(op).
   Op& create(Name name, std::span<Value* const> operands, size_t results, Attributes attributes = {});
 
-  // `value` in this layout: see set_layout() in value_layout.hpp. Returns the value.
+  // Puts `value` into this layout (see set_layout() in value_layout.hpp) and returns it.
   Result<Value*> layout(Value* value, std::string_view text, std::string_view dims = "");
 
   Value* constant(Tensor value, std::string name = "");
@@ -46,12 +46,11 @@ class TENON_API Builder {
   std::string prefix_;
 };
 
-// Runs the operator's shape rule with what is known statically and sets the types of its results (merged with what was
-// declared; see infer_types(op)). An error comes back with the operator named. Without a definition it is an error,
-// too.
+// Runs the operator's shape rule with what is known statically and sets the types of its results, merged with the
+// declared ones (see infer_types(op)). Errors name the operator; a missing definition is an error.
 TENON_API Result<void> infer_result_types(Op& op);
 
-// The tensor behind `value` when it is made by Constant, else null.
+// The tensor of the Constant that produces `value`, else null.
 TENON_API const Tensor* constant_of(const Value* value);
 // The elements of a constant integer tensor.
 TENON_API std::optional<std::vector<int64_t>> constant_ints_of(const Value* value);

@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-// A quoted string of DOT; a line end becomes \n, which centres the next line.
+// A quoted DOT string; a line end becomes \n, which centres the next line.
 std::string dot_quote(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -61,7 +61,7 @@ class DotWriter {
     return value.layout() ? str(value.type(), "\nin ", value.layout()->text) : value.type().to_string();
   }
 
-  // At the end of the text, for a node belongs to the cluster that first mentions it.
+  // At the end of the text, because a node belongs to the cluster that first mentions it.
   void edge(const Value* from, size_t to) {
     const auto found = made_in_.find(from);
     if (found == made_in_.end()) return;  // absent

@@ -104,7 +104,7 @@ void Op::set_operand(size_t i, Value* value) {
 }
 
 void Op::set_operands(std::span<Value* const> values) {
-  // `values` may be a view of operands that are about to go.
+  // `values` may be a view of operands that are about to be removed.
   const std::vector<Value*> wanted(values.begin(), values.end());
   for (size_t i = 0; i < operand_count_; ++i) operands_[i].unlink();
   if (wanted.size() != operand_count_) {
@@ -178,7 +178,7 @@ Region::~Region() {
   }
 }
 
-// A graph that the verifier refused may use values anywhere, so all uses go before any value does.
+// A graph that the verifier has refused may use values anywhere, so all uses are removed before any value is.
 void Region::drop_uses() {
   for (Op* op = first_; op; op = op->next_) {
     for (size_t i = 0; i < op->operand_count_; ++i) op->operands_[i].unlink();
@@ -256,7 +256,7 @@ void Region::unlink(Op& op) {
   --op_count_;
 }
 
-// By threads that only read the graph, too: one of them writes.
+// Also called by threads that only read the graph: one of them writes.
 void Region::renumber() const {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -274,8 +274,8 @@ std::vector<Op*> Region::ops() const {
 }
 
 Result<void> Region::sort_topologically() {
-  // An operator waits for the operators of this region whose results it uses, itself or in its regions (Kahn's
-  // algorithm; the ready ones are taken in their present order).
+  // An operator waits for the operators of this region whose results it uses, directly or in its regions (Kahn's
+  // algorithm; ready operators are taken in their present order).
   const auto all = ops();
   std::unordered_map<const Op*, size_t> position;
   for (size_t i = 0; i < all.size(); ++i) position[all[i]] = i;
@@ -310,7 +310,7 @@ Result<void> Region::sort_topologically() {
   }
   std::vector<Op*> sorted;
   sorted.reserve(all.size());
-  // A min-heap by position keeps the present order wherever it is good.
+  // A min-heap by position keeps the present order wherever it is valid.
   std::make_heap(ready.begin(), ready.end(), std::greater<>());
   while (!ready.empty()) {
     std::pop_heap(ready.begin(), ready.end(), std::greater<>());

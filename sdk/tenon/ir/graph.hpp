@@ -1,11 +1,11 @@
 // The graph IR: operators as data over typed values in single-assignment form.
 //
 //   Graph   owns one body Region
-//   Region  inputs (values), operators in an order in which each value is made before it is used, outputs (named uses)
+//   Region  inputs (values), operators in an order in which producers precede users, outputs (named uses)
 //   Op      name, operands (values; null = an optional operand that is absent), results (values), attributes, regions
 //   Value   one result of an Op or one input of a Region; knows its type and all its uses
 //
-// A region inside an operator (If, Loop, Scan, Subgraph) may use values of the regions around it.
+// A region inside an operator (If, Loop, Scan, Subgraph) may use values of the enclosing regions.
 //
 // Ownership: regions own their operators and inputs, operators own their results and regions. Pointers to them stay
 // valid until erased. Threads: one thread may change a graph; several may read it while nobody changes it.
@@ -35,13 +35,13 @@ class Region;
 class Value;
 struct ValueLayout;
 
-// One operand slot. Linked into the list of its value's uses.
+// One operand slot, linked into the list of its value's uses.
 class Use {
  public:
   Value* value() const { return value_; }
   Op* user() const { return user_; }
   size_t index() const { return index_; }  // which operand of the user
-  Use* next() const { return next_; }      // further use of the same value; order is not meaningful
+  Use* next() const { return next_; }      // the next use of the same value; the order is unspecified
 
  private:
   friend class Op;
@@ -63,10 +63,10 @@ class TENON_API Value {
 
   const Type& type() const { return type_; }
   void set_type(Type type) { type_ = std::move(type); }
-  // As the model named it; may be empty, need not be unique. The text form makes names unique when printing.
+  // The name in the model; may be empty, need not be unique. The text form makes names unique when printing.
   const std::string& name() const { return name_; }
   void set_name(std::string name) { name_ = std::move(name); }
-  // How it lies in memory; null: row-major. Shared with copies of the graph, never changed in place. See
+  // Its layout in memory; null: row-major. Shared with copies of the graph, never changed in place. See
   // value_layout.hpp.
   const ValueLayout* layout() const { return layout_.get(); }
   const std::shared_ptr<const ValueLayout>& shared_layout() const { return layout_; }
@@ -80,11 +80,11 @@ class TENON_API Value {
   bool used() const { return first_use_ != nullptr; }
   bool has_one_use() const { return first_use_ && !first_use_->next(); }
   size_t use_count() const;
-  // Users with repetition, as a snapshot that stays good while uses change. A region's outputs count as a user.
+  // All uses, as a snapshot that stays valid while uses change. A region's outputs count as uses.
   std::vector<Use*> uses() const;
-  // Is it an output of the region that defines it?
+  // Whether it is an output of the region that defines it.
   bool is_region_output() const;
-  // Every use becomes a use of `other`.
+  // Makes every use a use of `other`.
   void replace_all_uses_with(Value* other);
 
  private:
@@ -109,7 +109,7 @@ class TENON_API Op {
 
   Name name() const { return name_; }
   bool is(Name name) const { return name_ == name; }
-  // The definition registered under name(), null when nobody did yet.
+  // The definition registered under name(), null while there is none.
   const OpDef* def() const {
     const OpDef* known = def_.load(std::memory_order_acquire);
     return known ? known : find_def();
@@ -134,7 +134,7 @@ class TENON_API Op {
 
   const Attributes& attributes() const { return attributes_; }
   Attributes& attributes() { return attributes_; }
-  // The attribute, or `fallback` when it is not there or of another kind (the verifier reports a wrong kind).
+  // The attribute, or `fallback` if it is absent or of another kind (the verifier reports a wrong kind).
   template <class T>
   T attr(Name name, T fallback = T()) const {
     const Attribute* found = attributes_.find(name);
@@ -150,7 +150,7 @@ class TENON_API Op {
   Region* parent() const { return parent_; }
   Op* next() const { return next_; }
   Op* previous() const { return previous_; }
-  // Same region: which stands first? Amortised constant time.
+  // Whether it precedes `other`, which is in the same region. Amortised constant time.
   bool is_before(const Op& other) const;
   // Moves within the same graph, before `other` (possibly in another region).
   void move_before(Op& other);
@@ -166,7 +166,7 @@ class TENON_API Op {
   const OpDef* find_def() const;
 
   Name name_;
-  mutable std::atomic<const OpDef*> def_ = nullptr;  // once found: definitions are never removed
+  mutable std::atomic<const OpDef*> def_ = nullptr;  // cached: definitions are never removed
   std::string label_;
   Region* parent_ = nullptr;
   Op* previous_ = nullptr;
@@ -197,14 +197,13 @@ class TENON_API Region {
   // The input must have no uses. Later inputs move up.
   void erase_input(size_t i);
 
-  // Outputs are operands of a hidden operator `return_op()` that stands behind the last one: so they are uses like
-  // others.
+  // Outputs are operands of a hidden operator, `return_op()`, after the last one, so they are uses like any other.
   size_t output_count() const { return return_op_->operand_count(); }
   Value* output(size_t i) const { return return_op_->operand(i); }
   void add_output(Value* value, std::string name);
   void set_output(size_t i, Value* value) { return_op_->set_operand(i, value); }
   void set_outputs(std::span<Value* const> values, std::vector<std::string> names);
-  // The name under which callers know an output, whatever value feeds it.
+  // The name under which callers know an output, whichever value it is.
   const std::string& output_name(size_t i) const { return output_names_[i]; }
   const Op& return_op() const { return *return_op_; }
   bool is_return(const Op& op) const { return &op == return_op_; }
@@ -232,14 +231,14 @@ class TENON_API Region {
    private:
     Op* op_;
   };
-  // In order. Erasing the current operator invalidates the iterator: see for_each_op for changing while walking.
+  // In order. Erasing the current operator invalidates the iterator; use for_each_op to change while iterating.
   Iterator begin() const { return Iterator(first_); }
   Iterator end() const { return Iterator(return_op_); }
-  // The operators as they are now: safe to walk while operators are added; erased ones must not be touched.
+  // A snapshot of the operators: safe to iterate over while operators are added; erased ones must not be accessed.
   std::vector<Op*> ops() const;
 
-  // Puts operators into an order in which producers come first, keeping the present order where it is good. An error
-  // naming the values when there is a cycle.
+  // Sorts the operators so that producers come first, and keeps the present order where possible. A cycle is an error
+  // that names its values.
   Result<void> sort_topologically();
 
  private:
@@ -258,7 +257,7 @@ class TENON_API Region {
   Op* return_op_ = nullptr;
   Op* first_ = nullptr;
   size_t op_count_ = 0;
-  mutable std::atomic<bool> numbered_ = false;  // order_ of the operators is right; threads that read find that out
+  mutable std::atomic<bool> numbered_ = false;  // the operators' order_ is valid; reading threads may set it
 };
 
 class TENON_API Graph {
@@ -273,13 +272,13 @@ class TENON_API Graph {
   Region& body() { return *body_; }
   const Region& body() const { return *body_; }
 
-  // Facts about the model that passes keep and export writes back: "producer_name", "doc_string", "metadata.KEY" ...
+  // Facts about the model that passes keep and export writes: "producer_name", "doc_string", "metadata.KEY" ...
   std::map<std::string, std::string>& properties() { return properties_; }
   const std::map<std::string, std::string>& properties() const { return properties_; }
 
   // Deep copy; tensors in attributes are shared.
   std::unique_ptr<Graph> clone() const;
-  // Operators of all regions.
+  // The number of operators in all regions.
   size_t total_op_count() const;
 
  private:
@@ -288,25 +287,25 @@ class TENON_API Graph {
   std::map<std::string, std::string> properties_;
 };
 
-// Every operator of `region` and of the regions inside, the operators inside one before it. `visit` may erase the
-// operator that it is given and add operators (which are not visited), but must not erase others.
+// Visits every operator of `region` and of nested regions, inner ones first. `visit` may erase the operator that it is
+// given and add operators (which are not visited), but must not erase others.
 TENON_API void for_each_op(Region& region, const std::function<void(Op&)>& visit);
 TENON_API void for_each_op(const Region& region, const std::function<void(const Op&)>& visit);
 
-// A copy of `op` (with its regions) before `before`; `map` gives the copies of values, values that are not in it are
-// used as they are; the results are added to it.
+// Copies `op` with its regions to before `before`. `map` gives the copies of values; values that it does not contain
+// are used as they are. The copy's results are added to it.
 using ValueMap = std::unordered_map<const Value*, Value*>;
 TENON_API Op& clone_op(const Op& op, Region& into, Op* before, ValueMap& map);
-// Copies the operators of `from` into `into` before `before`, with `inputs` in place of from's inputs; returns what its
-// outputs became. Inlines a function or a branch.
+// Copies the operators of `from` into `into` before `before`, with `inputs` in place of from's inputs; returns the
+// copies of its outputs. For inlining a function or a branch.
 TENON_API std::vector<Value*> clone_body(const Region& from, std::span<Value* const> inputs, Region& into, Op* before);
-// Same operators, wiring, attributes, types, layouts and names of inputs and outputs; names of inner values and labels
-// are compared only when asked. `difference`, when given, receives a sentence.
+// Compares operators, connections, attributes, types, layouts and names of inputs and outputs; names of inner values
+// and labels only if requested. `difference`, if given, receives a sentence.
 struct EqualOptions {
   bool names = false;
   bool types = true;
 };
-// Not `equal`: outside namespace tenon, std::equal would be found, too, and fit better.
+// Not named `equal`: outside namespace tenon, std::equal would be found, too, and match better.
 TENON_API bool same_graph(const Graph& a, const Graph& b, const EqualOptions& options = {},
                           std::string* difference = nullptr);
 

@@ -1,4 +1,4 @@
-// Shape rules asked with what the compiler knows.
+// Shape inference with what the compiler knows statically.
 #pragma once
 #include <optional>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-// Where an inference takes the types of values from. The default: what stands in the graph.
+// Where inference gets the types of values from. By default, from the graph.
 class TENON_API TypeSource {
  public:
   virtual ~TypeSource() = default;
@@ -19,7 +19,7 @@ class TENON_API TypeSource {
 // arithmetic (by the operators' infer_dims rules).
 class TENON_API StaticInferContext : public InferContext {
  public:
-  // The depth keeps a hostile graph from making each query walk all of it.
+  // A limit on the depth, so that a hostile graph cannot make each query traverse all of it.
   static constexpr int kDimsDepth = 16;
   explicit StaticInferContext(const Op& op, const TypeSource& source, int depth = kDimsDepth)
       : InferContext(op), source_(source), depth_(depth) {}
@@ -34,25 +34,25 @@ class TENON_API StaticInferContext : public InferContext {
   int depth_;
 };
 
-// An integer tensor of rank 0 or 1 as dims; nullopt for any other.
+// The elements of an integer tensor of rank 0 or 1 as dims; nullopt for any other.
 TENON_API std::optional<std::vector<Dim>> dims_of_tensor(const Tensor& tensor);
 
-// Runs the definition's shape rule, and checks that it gives a type per result. Errors name the operator.
+// Runs the definition's shape rule and checks that it gives one type per result. Errors name the operator.
 TENON_API Result<std::vector<Type>> infer_types(const InferContext& context);
 
-// Does `op` stand, at any depth, in a region that a run may leave out (Trait::conditional)? Shapes that contradict
-// there are no fault of the graph: exporters write `If(Equal(Shape(x)[1], 1))` around a Squeeze of dim 1 whatever that
-// dim is. They are a fault of the run that comes there, whose shape rules then say so.
+// Whether `op` is, at any depth, in a region that a run might not execute (Trait::conditional). Contradicting shapes
+// there are not an error of the graph: exporters write `If(Equal(Shape(x)[1], 1))` around a Squeeze of dim 1 whatever
+// that dim is. A run that executes the region reports them through the shape rules.
 TENON_API bool may_be_left_out(const Op& op);
-// What the compiler can say of the results, from the types that stand in the graph. Where a run may leave `op` out and
-// its shape rule refuses, the kinds and element types that its signature tells, with open shapes; what its definition
-// verifies is no matter of shapes, and an error there, too.
+// What the compiler can infer about the results from the types in the graph. If a run might not execute `op` and its
+// shape rule fails: the kinds and element types given by its signature, with open shapes. Violations of the
+// definition's verify rule are errors in either case, as they do not concern shapes.
 TENON_API Result<std::vector<Type>> infer_types(const Op& op);
-// Is `op` one that a run may leave out, and refuses its shape rule? A pass leaves such an operator as it is: the run
-// that comes there must find the fault.
+// Whether a run might not execute `op` and its shape rule fails. Passes leave such an operator unchanged, so that a run
+// that executes it reports the error.
 TENON_API bool contradicts(const Op& op);
-// The type of a result of `op` from what was inferred and what is declared. An error when they contradict; but where a
-// run may leave `op` out and only shapes do, what was inferred.
+// The type of a result of `op` from the inferred and the declared type. A contradiction is an error, except that the
+// inferred type wins where a run might not execute `op` and only shapes differ.
 TENON_API Result<Type> merge_at(const Op& op, const Type& inferred, const Type& declared);
 
 }  // namespace tenon

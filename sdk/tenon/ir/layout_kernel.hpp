@@ -1,4 +1,4 @@
-// Which layouts a target's kernels take and give: what the pass assign-layouts chooses from.
+// Which layouts a target's kernels take and produce; the pass assign-layouts chooses from these.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace tenon {
 
-// What a kernel leaves in the padding of its results.
+// What a kernel writes to the padding of its results.
 enum class PadEffect : uint8_t {
   zero,   // writes zeros
-  same,   // what the operands' padding gives: zero only where all are zero, dirty otherwise
+  same,   // computed from the operands' padding: zero only if all of that is zero, otherwise dirty
   dirty,  // anything
 };
 
-// The attribute (a text) by which an operator says how the reference is to run it in layouts; any operator may have it.
-// "padded": over the padded extents of its operands, as a blocked kernel does. Otherwise in logical indices.
+// The text attribute that says how the reference runs an operator in layouts; any operator may have it. "padded": over
+// the padded extents of its operands, as a blocked kernel does. Otherwise in logical indices.
 inline constexpr std::string_view kLayoutKernelAttribute = "layout.kernel";
 inline constexpr std::string_view kPaddedKernel = "padded";
 
-// One way in which a target runs an operator.
+// One way in which a target can run an operator.
 struct LayoutKernel {
   struct Port {
     std::string layout;  // as Layout::parse reads it; empty: row-major
@@ -30,11 +30,11 @@ struct LayoutKernel {
     bool needs_zero_pad = false;
     bool operator==(const Port&) const = default;
   };
-  std::vector<Port> operands, results;  // those that are left out are row-major
-  // In the unit of TargetBackend::layout_costs(): the time of the kernel, without reorders of its operands.
+  std::vector<Port> operands, results;  // omitted ones are row-major
+  // Time of the kernel without reorders of its operands, in the unit of TargetBackend::layout_costs().
   double cost = 0;
   PadEffect pad = PadEffect::zero;
-  // For reports: "conv_nchw16c".
+  // For reports, such as "conv_nchw16c".
   std::string name;
 };
 

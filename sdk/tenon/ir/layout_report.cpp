@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-// quote(), with control bytes as JSON has them.
+// Like quote(), with control bytes escaped as in JSON.
 std::string json_string(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";

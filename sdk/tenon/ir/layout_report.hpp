@@ -1,4 +1,4 @@
-// What the pass assign-layouts put into a graph, and why: for people, and for tools as JSON.
+// What the pass assign-layouts added to a graph, and why: for people, and as JSON for tools.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,14 +13,14 @@ struct LayoutStep {
   enum class Kind : uint8_t {
     reorder,   // layout.Reorder
     scrub,     // layout.Scrub: `to` is `from`
-    constant,  // a constant in another layout, made when compiling: costs nothing in a run
+    constant,  // a constant converted to another layout at compile time: no cost at run time
   };
   Kind kind = Kind::reorder;
   std::string tensor;    // name of the value
   std::string from, to;  // texts of the layouts; "row-major" where there is none
   int64_t bytes = 0;     // reorder: read and written; scrub: of the padding; constant: in the new layout
   double cost = 0;       // in the unit of TargetBackend::layout_costs()
-  // Operators that take the tensor so, as Op::describe() says; "output 'y'"; "pin of 'x'" for a layout put by a user.
+  // Operators that need this layout, as Op::describe() names them; "output 'y'"; "pin of 'x'" for a user's layout.
   std::vector<std::string> forced_by;
   bool operator==(const LayoutStep&) const = default;
 };
@@ -30,7 +30,7 @@ struct TENON_API LayoutReport {
   std::vector<LayoutStep> steps;  // in the order of the graph
   double cost = 0;                // of all kernels, reorders and scrubs
   double kernel_cost = 0;
-  // No assignment of layouts costs less; `cost` itself where that is proven.
+  // No assignment of layouts costs less; equals `cost` if `proven`.
   double lower_bound = 0;
   bool proven = true;
 

@@ -64,7 +64,7 @@ OpDef& OpDef::operand(std::string name, std::string type_var, Arity arity) {
 }
 
 OpDef& OpDef::variadic_operands(std::string name, std::string type_var, size_t at_least, bool homogeneous) {
-  // None at all, behind operands that may be absent, asks for no more than was asked for before.
+  // A variadic operand that may be empty adds nothing to the required number if those before it may be absent.
   if (at_least > 0 || operands_.empty() || operands_.back().arity == Arity::required)
     min_operands_ = operands_.size() + at_least;
   operands_.push_back({std::move(name), std::move(type_var), Arity::variadic, homogeneous});
@@ -139,7 +139,7 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* instance = new Registry;  // definitions are read until the very end of the process
+  static auto* instance = new Registry;  // never destroyed: definitions are read until the end of the process
   return *instance;
 }
 

@@ -1,5 +1,5 @@
-// OpDef: everything known about one operator, in one place. Registry, verifier, parser, printer, generated
-// documentation, ONNX import and tests read it; nothing about an operator is written twice.
+// OpDef: everything known about one operator, in one place. The registry, verifier, parser, printer, generated
+// documentation, ONNX import and tests all read it, so nothing about an operator is written twice.
 //
 //   const OpRegistration kRegistered({
 //       OpDef("Softmax").summary("exp(x) / sum(exp(x)) along `axis`")
@@ -26,20 +26,20 @@ namespace tenon {
 
 enum class Trait : uint32_t {
   none = 0,
-  pure = 1,          // no effect but its results: unused ones may go, equal ones be shared, constant ones folded
+  pure = 1,          // no side effects: unused results may be removed, equal operators merged, constants folded
   elementwise = 2,   // result element i depends on operand elements i only (after broadcasting)
   broadcasting = 4,  // operands broadcast as NumPy does
   commutative = 8,   // op(a, b) = op(b, a)
   associative = 16,  // exactly, in the element type's arithmetic: integers and booleans; passes must check the type
   reduction = 32,    // folds one or more axes
-  layout_oblivious = 64,   // works in any layout, the same for all operands
-  layout_aware = 128,      // meaning is by logical dim; kernels exist per layout
-  layout_dependent = 256,  // reads the bytes' order: a barrier
-  random = 512,            // two runs differ; not pure
+  layout_oblivious = 64,   // works in any layout that all operands share
+  layout_aware = 128,      // defined by logical dims; kernels exist per layout
+  layout_dependent = 256,  // depends on the order of bytes: a barrier to layout changes
+  random = 512,            // two runs may differ; not pure
   data_dependent = 1024,   // a result's shape depends on operand values
   movement = 2048,         // moves or copies elements without arithmetic
   view = 4096,             // result 0 has the bytes of operand 0 in the same order, under another shape
-  // a run may leave its regions out: shapes that contradict in them are a fault only if it comes there
+  // a run might not execute its regions: contradicting shapes in them are errors only when they are executed
   conditional = 8192,
 };
 constexpr Trait operator|(Trait a, Trait b) {
@@ -74,8 +74,8 @@ TENON_API extern const TypeSet kI64Type;
 TENON_API extern const TypeSet kSequenceTypes;
 TENON_API extern const TypeSet kOptionalTypes;
 
-// What a shape rule sees: the operator, the types of its operands, and operand values as far as they are known. The
-// compiler asks with static knowledge, a run asks with actual tensors: one rule serves both.
+// What a shape rule sees: the operator, its operands' types, and operand values as far as they are known. The compiler
+// provides static knowledge, a run provides actual tensors: one rule serves both.
 class TENON_API InferContext {
  public:
   virtual ~InferContext() = default;
@@ -88,32 +88,32 @@ class TENON_API InferContext {
   bool has_operand(size_t i) const { return op_.operand(i) != nullptr; }
   // Unknown type for an absent operand.
   virtual const Type& type(size_t i) const = 0;
-  // The operand's elements when all are known.
+  // The operand's elements if all of them are known, else null.
   virtual const Tensor* constant(size_t i) const = 0;
-  // An integer operand of rank 0 or 1 as dims: known numbers, expressions, or unknown; nullopt when even the count is
-  // not.
+  // An integer operand of rank 0 or 1 as dims: known numbers, expressions, or unknown; nullopt when not even the count
+  // is known.
   virtual std::optional<std::vector<Dim>> dims_value(size_t i) const = 0;
-  // The type that result `i` was declared with (import, text); unknown when none.
+  // The declared type of result `i` (from import or text); unknown when there is none.
   virtual Type declared(size_t i) const = 0;
   // Types of the outputs of region `i`, when its operators have types.
   std::vector<Type> region_outputs(size_t i) const;
 
-  // Shorthands: an error naming the operand when it is no tensor.
+  // Shorthands: an error naming the operand when it is not a tensor.
   Result<TensorType> tensor(size_t i) const;
 
  private:
   const Op& op_;
 };
 using InferFn = std::function<Result<std::vector<Type>>(const InferContext&)>;
-// For operators on shape vectors (Shape, Gather, Concat, Add ...): the result's elements as dims, when they can be
-// told.
+// For operators on shape vectors (Shape, Gather, Concat, Add ...): the result's elements as dims, where they can be
+// determined.
 using InferDimsFn = std::function<std::optional<std::vector<Dim>>(const InferContext&)>;
-// More than counts, kinds and type variables, which are checked from the definition.
+// Checks beyond counts, kinds and type variables, which follow from the definition.
 using VerifyFn = std::function<Result<void>(const Op&)>;
 
-// A place to build operators at, used by decompositions, gradients and passes: see builder.hpp.
+// A place at which decompositions, gradients and passes create operators: see builder.hpp.
 class Builder;
-// Rebuilds the operator from simpler ones: one value per result (null for a result that has no uses).
+// Rebuilds the operator from simpler ones: one value per result (null for an unused result).
 using DecomposeFn = std::function<Result<std::vector<Value*>>(Builder&, const Op&)>;
 // Given d(loss)/d(result) per result (null: zero), d(loss)/d(operand) per operand (null: zero or not differentiable).
 using GradientFn = std::function<Result<std::vector<Value*>>(Builder&, const Op&, std::span<Value* const>)>;
@@ -138,7 +138,7 @@ class TENON_API OpDef {
  public:
   explicit OpDef(Name name) : name_(name) {}
 
-  // Building (each returns *this).
+  // Building; each returns *this.
   OpDef& summary(std::string text);  // one sentence, the formula first
   OpDef& operand(std::string name, std::string type_var, Arity arity = Arity::required);
   OpDef& optional_operand(std::string name, std::string type_var) {
@@ -156,13 +156,13 @@ class TENON_API OpDef {
   OpDef& traits(Trait traits) { return traits_ = traits, *this; }
   OpDef& infer(InferFn fn) { return infer_ = std::move(fn), *this; }
   OpDef& infer_dims(InferDimsFn fn) { return infer_dims_ = std::move(fn), *this; }
-  // What parts of results read (bounds_rule.hpp); without one the operator is no stage of a pipeline.
+  // What parts of results read (bounds_rule.hpp); without it, the operator cannot be a stage of a pipeline.
   OpDef& bounds(BoundsRule rule) { return bounds_ = std::move(rule), *this; }
   OpDef& verify(VerifyFn fn) { return verify_ = std::move(fn), *this; }
   OpDef& decompose(DecomposeFn fn) { return decompose_ = std::move(fn), *this; }
   OpDef& gradient(GradientFn fn) { return gradient_ = std::move(fn), *this; }
 
-  // Reading.
+  // Access.
   Name name() const { return name_; }
   // "" for the generic operators of ai.onnx, else what stands before the last dot: "ai.onnx.ml", "vta".
   std::string_view domain() const;
@@ -208,18 +208,18 @@ using OpDefs = std::vector<OpDef>;
 // The operators known to this process. Any thread. Definitions are never removed.
 TENON_API const OpDef* find_op(Name name);
 TENON_API std::vector<const OpDef*> all_ops();  // by name
-// An error naming the operator when it is there already, or when the definition contradicts itself (a type variable
+// An error naming the operator when it is already registered, or when the definition is inconsistent (a type variable
 // without types, an optional operand before a required one, an attribute twice).
 TENON_API Result<void> register_op(OpDef def);
 TENON_API Result<void> register_ops(OpDefs defs);
 
-// Registers at load: one such object stands at the end of each family's file. A definition that is refused is our own
-// fault and aborts; plugins call register_ops and report.
+// Registers at load time: each family's file ends with one such object. A definition that is refused is a bug of ours
+// and aborts; plugins call register_ops and report the error.
 struct TENON_API OpRegistration {
   explicit OpRegistration(OpDefs defs);
 };
 
-// Shape rules that many operators share.
+// Shape rules shared by many operators.
 TENON_API InferFn same_as_operand(size_t i);        // every result: the operand's type
 TENON_API InferFn broadcast_operands();             // element of operand 0, all shapes broadcast
 TENON_API InferFn broadcast_operands_to(ElementType element);

@@ -34,7 +34,7 @@ class OpView {
   Op* op_ = nullptr;
 };
 
-// By name, so it holds across shared libraries.
+// Compares names, so it works across shared libraries.
 template <class View>
 bool isa(const Op& op) { return op.is(View::name()); }
 template <class View>
@@ -43,7 +43,7 @@ template <class View>
 View dyn_cast(Op& op) { return isa<View>(op) ? View(op) : View(); }
 template <class View>
 View dyn_cast(Op* op) { return isa<View>(op) ? View(*op) : View(); }
-// The view of the operator that makes `value`, when it is one.
+// A view of the operator that produces `value`, if it is of that kind.
 template <class View>
 View producer_as(const Value* value) { return value ? dyn_cast<View>(value->producer()) : View(); }
 template <class View>

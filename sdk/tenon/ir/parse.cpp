@@ -1,4 +1,4 @@
-// Graphs from text: recursive descent, one character of lookahead.
+// Parses graphs from text: recursive descent, one character of lookahead.
 #include <deque>
 
 #include <tenon/ir/builder.hpp>
@@ -10,14 +10,14 @@ namespace {
 
 using text::Cursor;
 
-// `%name` as written, in one spelling for each value, and the name that the value gets.
+// `%name` as written, with one spelling per value, and the name that the value gets.
 struct ValueToken {
   std::string_view key;
   std::string name;
   size_t offset = 0;
 };
 
-// What can be seen at a place, by key.
+// The values that are visible at a place, by key.
 class Scope {
  public:
   struct Entry {
@@ -84,7 +84,7 @@ class Parser {
     if (cursor_.rest().starts_with("\"")) {
       TENON_TRY(name, cursor_.quoted());
       token.name = std::move(name);
-      // %"y" is %y; bare digits stand for no name, so %"0" is not %0.
+      // %"y" is %y; bare digits mean a value without a name, so %"0" is not %0.
       const bool plain = text::is_plain_name(token.name) && !text::is_all_digits(token.name);
       token.key = keys_.emplace_back(str(plain ? token.name : quote(token.name), read_tick()));
     } else {
@@ -119,7 +119,7 @@ class Parser {
     return {};
   }
 
-  // A value made earlier, or null for '_'.
+  // Parses the use of an earlier value; null for '_'.
   Result<Value*> use() {
     if (cursor_.peek() == '_') {
       const size_t begin = cursor_.offset();
@@ -132,7 +132,7 @@ class Parser {
     return entry->value;
   }
 
-  // Outputs stand before the operators that make them.
+  // Outputs are written before the operators that produce them.
   struct Output {
     std::optional<std::string> name;
     size_t offset;
@@ -180,7 +180,7 @@ class Parser {
     return outputs;
   }
 
-  // [name ':'] value. The value is looked up later, at the offset kept.
+  // [name ':'] value. The value is looked up later, at the stored offset.
   Result<void> output(std::vector<Output>& outputs) {
     Output out{std::nullopt, 0};
     if (!at_value()) {
@@ -261,7 +261,8 @@ class Parser {
     return Name(bare);
   }
 
-  // They begin on the line of the operator's name: what begins the next line with '%' are the next operator's results.
+  // They begin on the line of the operator's name: a '%' at the beginning of the next line starts the next operator's
+  // results.
   Result<std::vector<Value*>> operands() {
     std::vector<Value*> values;
     if (!cursor_.more_on_line()) return values;
@@ -275,7 +276,7 @@ class Parser {
     return values;
   }
 
-  // Behind '{'.
+  // After '{'.
   Result<void> attributes(Op& op) {
     for (bool first = true; !cursor_.eat("}"); first = false) {
       if (!first) TENON_OK(cursor_.expect(",", "or '}' behind an attribute"));
@@ -291,7 +292,7 @@ class Parser {
     return {};
   }
 
-  // Behind ':'.
+  // After ':'.
   Result<void> types(Op& op, size_t begin) {
     size_t count = 0;
     do {

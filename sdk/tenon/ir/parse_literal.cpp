@@ -1,4 +1,4 @@
-// Attributes and tensors from text.
+// Parses attributes and tensors from text.
 #include <array>
 #include <bit>
 #include <charconv>
@@ -21,7 +21,7 @@ constexpr auto kHexValues = [] {
   return values;
 }();
 
-// Too large is no finite number; a power of two as short text may read slightly above or below itself.
+// Values that are too large are not accepted as finite; a short text of a power of two may parse slightly off it.
 constexpr ConvertOptions kExact = {.saturate = false, .e8m0_rounding = ConvertOptions::Rounding::nearest};
 
 // A word of a number: digits, sign, point, exponent, inf, nan.
@@ -52,7 +52,7 @@ std::optional<T> whole(std::string_view word, int base = 10) {
   return value;
 }
 
-// The bits of nan(0x...), behind the word.
+// The bits of nan(0x...), after the word.
 Result<uint64_t> read_nan_bits(Cursor& cursor, int width) {
   const size_t begin = cursor.offset();
   TENON_OK(cursor.expect("(", "behind 'nan'"));
@@ -65,7 +65,7 @@ Result<uint64_t> read_nan_bits(Cursor& cursor, int width) {
   return *bits;
 }
 
-// Any float format, as bits. Text that rounds to infinity without saying so is an error.
+// Parses any float format as bits. Text that rounds to infinity without stating infinity is an error.
 Result<uint64_t> read_float_bits(Cursor& cursor, ElementType format) {
   cursor.skip();
   const size_t begin = cursor.offset();
@@ -162,7 +162,7 @@ Result<void> read_list(Cursor& cursor, Tensor& tensor) {
   return {};
 }
 
-// Element 0 is there: to all the others.
+// Copies element 0 to all the others.
 void spread_first(Tensor& tensor) {
   const ElementType element = tensor.element();
   if (element.is_string()) {
@@ -178,8 +178,8 @@ void spread_first(Tensor& tensor) {
   }
 }
 
-// What stands between the text's place and its end bounds what a listed tensor can need: no memory is asked for a shape
-// that the text cannot fill.
+// The length of the remaining text bounds the size of a listed tensor, so that no memory is requested for a shape that
+// the text cannot fill.
 Result<void> check_enough_text(Cursor& cursor, std::string_view form, ElementType element, const Dims& dims) {
   TENON_TRY(count, element_count(dims));
   TENON_TRY(bytes, storage_bytes(element, count));
@@ -188,7 +188,7 @@ Result<void> check_enough_text(Cursor& cursor, std::string_view form, ElementTyp
   return error(Code::parse, "the text ends before the ", count, " elements of ", element, dims);
 }
 
-// Behind the word `form`.
+// Parses what follows the word `form`.
 Result<Tensor> read_tensor(Cursor& cursor, std::string_view form) {
   TENON_OK(cursor.expect("<", str("behind '", form, "'")));
   cursor.skip();

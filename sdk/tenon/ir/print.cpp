@@ -1,10 +1,10 @@
-// Graphs as text.
+// Prints graphs as text.
 #include <tenon/ir/text_internal.hpp>
 
 namespace tenon {
 namespace {
 
-// How each value is written: a name for which no other value that can be seen is written the same.
+// The spelling of each value: distinct among all values that are visible at the same place.
 class ValueNames {
  public:
   // Names everything in `region`, in the order of the text.
@@ -12,7 +12,7 @@ class ValueNames {
     const size_t outer = visible_.size();
     for (size_t i = 0; i < region.input_count(); ++i) define(*region.input(i));
     for (const Op& op : region) {
-      // Results before what is inside: they may not be told apart only by where they stand.
+      // Results before nested regions: they must be distinct from values inside.
       define_results(op);
       for (size_t i = 0; i < op.region_count(); ++i) define_all(op.region(i));
     }
@@ -25,7 +25,7 @@ class ValueNames {
 
   const std::string& of(const Value& value) {
     const auto found = written_.find(&value);
-    return found != written_.end() ? found->second : define(value);  // from outside of what is printed
+    return found != written_.end() ? found->second : define(value);  // defined outside of what is printed
   }
 
  private:
@@ -34,7 +34,7 @@ class ValueNames {
     if (value.name().empty()) {
       append_text(text, unnamed_++);
     } else {
-      // Bare digits stand for no name.
+      // Bare digits mean a value without a name.
       if (text::is_all_digits(value.name()))
         text += quote(value.name());
       else
@@ -160,7 +160,7 @@ class Printer {
     });
   }
 
-  // A lone '_' would read as an absent operand.
+  // A single '_' would be parsed as an absent operand.
   void name(Name name) {
     if (text::is_plain_name(name.view()) && name.view() != "_")
       out_ += name.view();

@@ -1,4 +1,4 @@
-// Attributes and tensors as text.
+// Prints attributes and tensors as text.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -29,7 +29,7 @@ void append_nan(std::string& out, uint64_t bits, int width) {
   out += ')';
 }
 
-// Shortest text that reads back, and that no integer has.
+// The shortest text that parses to the same value and is distinct from an integer.
 template <class T>
 void append_real(std::string& out, T value) {
   const size_t start = out.size();
@@ -72,7 +72,7 @@ void append_element(std::string& out, const Tensor& tensor, int64_t i) {
   }
 }
 
-// Booleans are 0 or 1 by contract, but bytes from outside may be anything; only hex tells them all apart.
+// Booleans are 0 or 1 by contract, but external bytes may have any value; only hex preserves them.
 bool has_odd_booleans(const Tensor& tensor) {
   if (!tensor.element().is_bool()) return false;
   for (int64_t i = 0; i < tensor.size(); ++i) {
@@ -81,7 +81,7 @@ bool has_odd_booleans(const Tensor& tensor) {
   return false;
 }
 
-// The bits behind the last element are not part of the value.
+// The bits after the last element are not part of the value.
 void append_hex_elements(std::string& out, const Tensor& tensor) {
   const auto used = static_cast<uint64_t>(tensor.size()) * static_cast<uint64_t>(tensor.element().bits()) % 8;
   if (used == 0) return append_hex(out, {tensor.data(), tensor.bytes()});
@@ -110,7 +110,7 @@ void append_value(std::string& out, float value, const PrintOptions&) {
     append_real(out, value);
 }
 
-// The word that tells the kind of an empty list.
+// The word that states the kind of an empty list.
 constexpr std::string_view list_word(const Attribute::Integers&) { return ""; }
 constexpr std::string_view list_word(const Attribute::Reals&) { return "reals"; }
 constexpr std::string_view list_word(const Attribute::Texts&) { return "texts"; }

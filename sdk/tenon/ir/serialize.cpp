@@ -11,8 +11,8 @@ namespace {
 
 // Layout, all numbers little-endian and 64 bits wide:
 //   magic | text bytes | block count | (offset, bytes) per block | text | blocks, each aligned
-// A Constant whose tensor went into a block has the attributes `block` (its number) and no `value`; its result type,
-// which the text always states, tells element type and shape.
+// A Constant whose tensor is in a block has the attribute `block` (its number) and no `value`; its result type, which
+// is always in the text, gives element type and shape.
 constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'I', 'R', '1'};
 constexpr size_t kInlineBytes = 256;  // smaller tensors stay readable in the text
 

@@ -1,4 +1,4 @@
-// A graph as bytes: its text, and the bytes of large tensors beside it. For compiled artefacts.
+// A graph as bytes: its text, followed by the bytes of large tensors. For compiled artefacts.
 #pragma once
 #include <cstddef>
 #include <memory>

@@ -78,7 +78,7 @@ Result<void> check_attributes(const Op& op, const OpDef& def) {
   return {};
 }
 
-// Which type each type variable stands for, and who said so.
+// The type that each type variable stands for, and where it was bound.
 struct Binding {
   const Type* type;
   std::string_view by;
@@ -122,7 +122,7 @@ Type with_open_shapes(const Type& type) {
   return type.is_sequence() ? Type::sequence(inner) : Type::optional(inner);
 }
 
-// The type that the operands give a slot's type variable; unknown when none does.
+// The type to which the operands bind a slot's type variable; unknown when none does.
 Type bound_type(const Op& op, const OpDef& def, const OperandDef& slot) {
   if (!slot.homogeneous) return Type();
   for (size_t i = 0; i < op.operand_count(); ++i) {
@@ -133,7 +133,7 @@ Type bound_type(const Op& op, const OpDef& def, const OperandDef& slot) {
   return Type();
 }
 
-// Of a slot that has no variable: "i64", "seq(T)" and the like.
+// For a slot without a variable: "i64", "seq(T)" and the like.
 Type fixed_type(const OperandDef& slot) {
   if (const auto element = ElementType::parse(slot.type_var)) return Type(*element, Shape());
   const auto parsed = parse_type(slot.type_var);

@@ -1,4 +1,4 @@
-// One operator against its definition: shared by inference and the verifier.
+// Checks one operator against its definition; shared by inference and the verifier.
 #pragma once
 #include <optional>
 #include <vector>
@@ -15,16 +15,16 @@ Error wrong(const Op& op, const Parts&... parts) {
 }
 // "; did you mean 'x'?", or nothing.
 std::string hint(std::string_view word, const std::vector<std::string>& candidates);
-// Kind and element type, inside too; shapes may be open.
+// Whether kind and element type are known, inner types included; shapes may be open.
 bool fully_known(const Type& type);
-// Do both leave the same choice open: kind and element, shapes aside? What is not known yet agrees with everything.
+// Whether kind and element type agree, regardless of shapes. An unknown type agrees with everything.
 bool same_kind(const Type& a, const Type& b);
-// What the type variables alone tell of the results: kinds and element types, open shapes. Nothing when they do not
-// tell all. A result without a variable that an operand binds is as it was declared.
+// What the type variables alone determine about the results: kinds and element types, with open shapes. Nothing when
+// they do not determine all. A result without a variable that an operand binds keeps its declared type.
 std::optional<std::vector<Type>> open_result_types(const Op& op, const OpDef& def);
-// Counts of operands, results and regions, operands that must be there, attributes. Shape rules rely on it.
+// Counts of operands, results and regions, required operands, attributes. Shape rules rely on this.
 Result<void> check(const Op& op, const OpDef& def);
-// Each type variable stands for one allowed type.
+// Each type variable must stand for one allowed type.
 Result<void> check_type_vars(const Op& op, const OpDef& def);
 
 }  // namespace tenon::signature

@@ -80,7 +80,7 @@ Result<Type> Cursor::type() {
   skip();
   const size_t begin = at_;
   while (at_ < text_.size() && (is_name_char(text_[at_]) || text_[at_] == '?')) ++at_;
-  // The brackets behind the word, with everything inside them; parse_type looks closer.
+  // The brackets after the word, with everything inside them; parse_type checks the content.
   int depth = 0;
   size_t end = at_;
   while (end < text_.size()) {

@@ -15,9 +15,9 @@
 
 namespace tenon::text {
 
-// Regions within regions; the readers and the verifier recurse.
+// Nesting depth of regions; the readers and the verifier recurse.
 inline constexpr int kMaxRegionDepth = 256;
-// Tensors of more numbers than this are written as hex.
+// Tensors of more elements than this are written as hex.
 inline constexpr int64_t kMaxListedElements = 32;
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -25,17 +25,17 @@ constexpr bool is_name_char(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '.' || c == '$' ||
          c == '-';
 }
-// May stand without quotes.
+// Whether the name needs no quotes.
 bool is_plain_name(std::string_view name);
 bool is_all_digits(std::string_view name);
 
 void append_name(std::string& out, std::string_view name);
 void append_attribute(std::string& out, const Attribute& attribute, const PrintOptions& options);
-// The value's layout, with the blank in front; nothing when it has none.
+// Appends the value's layout with a blank in front; nothing when it has none.
 void append_layout(std::string& out, const Value& value, const PrintOptions& options);
 void append_tensor(std::string& out, const Tensor& tensor, const PrintOptions& options);
 
-// A place in a text. Tokens are separated by blanks, line ends and comments, which every reading function skips first.
+// A position in a text. Tokens are separated by blanks, line ends and comments, which every reading function skips.
 class Cursor {
  public:
   Cursor(std::string_view text, std::string_view where) : text_(text), where_(where) {}
@@ -46,7 +46,7 @@ class Cursor {
   void advance(size_t count) { at_ += count; }
   void move_to(size_t offset) { at_ = offset; }
   void skip();
-  // Blanks only: true when something else stands on this line.
+  // Skips blanks only; true when something else follows on this line.
   bool more_on_line();
   bool at_end();
   // The next character, '\0' at the end.
@@ -57,11 +57,11 @@ class Cursor {
   // The longest run of name characters, empty when there is none.
   std::string_view bare_name();
   Result<std::string> quoted();
-  // A bare or a quoted name.
+  // Reads a bare or a quoted name.
   Result<std::string> name(std::string_view what);
-  // A bare name equal to `word`.
+  // Reads a bare name equal to `word`.
   bool eat_word(std::string_view word);
-  // Equal texts are parsed once.
+  // Equal texts are parsed only once.
   Result<Type> type();
 
   // where:line:column: parts...
@@ -73,10 +73,10 @@ class Cursor {
   Error fail_at(size_t offset, const Parts&... parts) const {
     return error(Code::parse, position(offset), ": ", parts...);
   }
-  // The same error with the place in front.
+  // The same error with the position in front.
   Error placed(size_t offset, const Error& error) const;
   std::string position(size_t offset) const;
-  // What stands here, quoted and shortened, for messages.
+  // The text at the current position, quoted and shortened, for messages.
   std::string found();
 
  private:
@@ -86,7 +86,7 @@ class Cursor {
 };
 
 Result<Attribute> read_attribute(Cursor& cursor);
-// What stands behind a type: `in "NHWC" ...` on the same line; null when nothing does.
+// Reads what follows a type: `in "NHWC" ...` on the same line; null when nothing does.
 Result<std::shared_ptr<const ValueLayout>> read_layout(Cursor& cursor, const Type& type);
 
 }  // namespace tenon::text

@@ -26,7 +26,7 @@ std::string_view layout_name_text(LayoutName name) {
 
 namespace {
 
-// Which letters dims have, the usual ones first. Without {K, N}, which are a weight's dims in either order.
+// The usual letters of dims, most common first. Without {K, N}, which are a weight's dims in either order.
 constexpr std::array<std::string_view, 26> kUsualDims = {
     "",    "NC",  "OI",  "MK",  "MN",  "RC",   "HW",    "AB",                     // rank 2
     "NCW", "OIW", "NCL", "CHW", "RSC", "ABC",                                     // 3
@@ -41,7 +41,7 @@ std::set<char> upper_letters(std::string_view text) {
   return out;
 }
 
-// The dims that the digits of a short text speak of; a fused name stands for several.
+// The dims that the digits of a short text refer to; a fused name stands for several.
 std::set<char> letters_of(std::string_view text) {
   std::set<char> letters = upper_letters(text.substr(0, text.find(';')));
   constexpr std::string_view kFuse = "fuse(";
@@ -120,7 +120,7 @@ Result<Dims> shape_to_lay_out(const Value& value) {
   return *std::move(dims);
 }
 
-// A text for a shape that is not known yet; only its rank can be wrong, and the grammar.
+// Checks a text for a shape that is not known yet: only its rank and the grammar.
 Result<void> check_open_layout(const Value& value, const ValueLayout& layout) {
   const Shape& shape = value.type().shape();
   if (!shape.ranked()) return {};
@@ -133,7 +133,7 @@ Result<void> check_open_layout(const Value& value, const ValueLayout& layout) {
     return error(Code::invalid_argument, name_of(value), " of type ", value.type(), " has a layout of the dims ",
                  quote(dims), ": ", shape.rank(), " are needed");
   }
-  // An index map is tried on numbers only.
+  // An index map can only be checked with numbers.
   if (dims_of_map(layout.text)) return {};
   std::vector<Expr> extents;
   for (size_t d = 0; d < dims.size(); ++d) {

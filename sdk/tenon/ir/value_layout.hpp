@@ -1,5 +1,5 @@
-// How a value lies in memory. Put on a value by name, or by the pass assign-layouts; the algorithm is untouched:
-// operators speak of logical indices whatever the layout. A value without one is row-major.
+// The layout of a value in memory, set by name or by the pass assign-layouts. It does not affect the algorithm:
+// operators refer to logical indices whatever the layout. A value without one is row-major.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -14,11 +14,11 @@ namespace tenon {
 class Graph;
 class Value;
 
-// What the slots that hold no element contain.
+// The content of slots that hold no element.
 enum class PadState : uint8_t {
   none,   // there are no such slots
   zero,   // all bits 0
-  value,  // every one ValueLayout::pad_bits
+  value,  // every slot holds ValueLayout::pad_bits
   dirty,  // anything, NaN included
 };
 TENON_API std::string_view pad_state_name(PadState state);
@@ -28,24 +28,24 @@ struct ValueLayout {
   std::string dims;  // names of the value's dims, one upper-case letter each: "NCHW"
   PadState pad = PadState::dirty;
   uint64_t pad_bits = 0;  // of PadState::value
-  // Put there by a user: assign-layouts keeps it, and makes its neighbours fit.
+  // Set by a user: assign-layouts keeps it and adapts its neighbours.
   bool pinned = false;
   bool operator==(const ValueLayout&) const = default;
 };
 
-// The names that people give to dims of this rank: "NCHW" for 4. Where the letters of `text` are those of a weight
-// ("OIHW{16o16i}"), "OIHW"; of an index map, those of its index. Other letters: an error that asks for the names.
+// The usual names of dims of this rank: "NCHW" for 4. If the letters of `text` are those of a weight ("OIHW{16o16i}"),
+// "OIHW"; for an index map, the letters of its index. Other letters are an error that asks for the names.
 TENON_API Result<std::string> default_layout_dims(std::string_view text, size_t rank);
 
 // The layout of a value of this type, row-major where the value has none. The shape must be static.
 TENON_API Result<Layout> resolve_layout(const Value& value);
-// For a shape known only at run time.
+// The same for a shape that is known only at run time.
 TENON_API Result<Layout> resolve_layout(const ValueLayout& layout, const Dims& shape, int64_t element_bits);
-// That the value's layout, if it has one, fits its type: a tensor of numbers; of a static shape: one that resolves,
-// with a slot for each element.
+// Checks that the value's layout, if any, fits its type: it must be a tensor of numbers, and with a static shape the
+// layout must resolve and have a slot for each element.
 TENON_API Result<void> check_layout(const Value& value);
 
-// Names for the layouts in common use; the text says the rest: layout_name_text(LayoutName::NCHW16c) is "NCHW{16c}".
+// Names of common layouts; the text form says the rest: layout_name_text(LayoutName::NCHW16c) is "NCHW{16c}".
 enum class LayoutName : uint8_t {
   NC, CN,
   NCW, NWC,
@@ -56,16 +56,17 @@ enum class LayoutName : uint8_t {
 };
 TENON_API std::string_view layout_name_text(LayoutName name);
 
-// Puts a layout on one value; pinned, its padding anything. An empty `dims`: default_layout_dims(). An error when the
-// text is no layout for the value's type; the value keeps what it had.
+// Sets the layout of one value, pinned, with dirty padding. An empty `dims` means default_layout_dims(). An error when
+// the text is not a layout for the value's type; the value is then unchanged.
 TENON_API Result<void> set_layout(Value& value, std::string_view text, std::string_view dims = "");
-// On every value called `name`, in all regions, and on those that feed an output of the graph of that name. An error
-// when there is no such value (which lists the nearest names); no value is changed when one cannot have the layout.
+// The same for every value called `name`, in all regions, and for values that feed an output of the graph of that name.
+// An error when there is no such value (which lists the nearest names), or when one cannot have the layout; then no
+// value is changed.
 TENON_API Result<void> set_layout(Graph& graph, std::string_view name, std::string_view text,
                                   std::string_view dims = "");
 TENON_API Result<void> set_layout(Graph& graph, std::string_view name, LayoutName layout);
-// As an index map: set_layout(graph, "y", [](Expr n, Expr c) { return LayoutMap{.address = {c, n}}; }). The shape must
-// be static and has as many dims as the map has parameters.
+// From an index map: set_layout(graph, "y", [](Expr n, Expr c) { return LayoutMap{.address = {c, n}}; }). The shape
+// must be static and have as many dims as the map has parameters.
 TENON_API Result<void> set_layout(Graph& graph, std::string_view name, size_t parameters,
                                   const Layout::MapFunction& map);
 template <class F>

@@ -1,4 +1,4 @@
-// Layouts behind types in the text form: in "NCHW{16c}" dims "NCHW" pad value 0x7f pinned map 0x60b6fcecbe8634e5.
+// Layouts after types in the text form: in "NCHW{16c}" dims "NCHW" pad value 0x7f pinned map 0x60b6fcecbe8634e5.
 #include <charconv>
 
 #include <tenon/ir/text_internal.hpp>
@@ -19,7 +19,7 @@ std::string hex(uint64_t value) {
   return str("0x", std::string_view(buffer, static_cast<size_t>(end - buffer)));
 }
 
-// What both sides must agree on; nothing for a shape that is known only at run time.
+// The fingerprint on which both sides must agree; nothing for a shape that is known only at run time.
 std::optional<uint64_t> fingerprint_of(const ValueLayout& layout, const Type& type) {
   if (!type.is_tensor() || !type.element().valid() || type.element().is_string()) return std::nullopt;
   const auto dims = type.shape().static_dims();
@@ -64,7 +64,7 @@ Result<void> check_fingerprint(Cursor& cursor, size_t begin, const ValueLayout& 
                         " where this was written; write it again with this version");
 }
 
-// A word on this line, or nothing: the next line is the next operator's.
+// Reads a word on this line only: the next line is the next operator's.
 bool eat_word_on_line(Cursor& cursor, std::string_view word) { return cursor.more_on_line() && cursor.eat_word(word); }
 
 Result<void> read_dims(Cursor& cursor, size_t begin, const Type& type, ValueLayout& layout) {

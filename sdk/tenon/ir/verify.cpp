@@ -56,7 +56,7 @@ Result<void> check_op(const Op& op, const VerifyOptions& options) {
   return check_shape_rule(op, *def);
 }
 
-// Whoever plans memory or loops multiplies extents in 64 bits, those beside an extent of 0 too.
+// Users multiply extents in 64 bits to plan memory or loops, including those beside an extent of 0.
 Result<void> check_size(const Value& value) {
   const Type& type = value.type();
   if (!type.is_tensor() || !type.shape().ranked()) return {};
@@ -118,7 +118,7 @@ class GraphVerifier {
     return {};
   }
 
-  // The value can be used from here on; its uses are what they say.
+  // Makes the value usable from here on, and checks its use list.
   Result<void> define(const Value& value, std::vector<const Value*>& defined) {
     TENON_OK(check_size(value));
     visible_.insert(&value);
@@ -156,7 +156,7 @@ class GraphVerifier {
     return {};
   }
 
-  // Why `value` cannot be seen in `region`.
+  // The reason why `value` is not visible in `region`.
   static std::string invisible(const Value& value, const Region& region) {
     const std::string by = value.producer() ? value.producer()->describe() : str("input '", value.name(), "'");
     if (&value.region()->graph() != &region.graph()) return str("made by ", by, " of another graph");

@@ -1,4 +1,4 @@
-// The verifier: is this graph one that passes and back ends may rely on?
+// The verifier: checks that passes and back ends may rely on a graph.
 #pragma once
 #include <tenon/ir/graph.hpp>
 #include <tenon/support/export.hpp>
@@ -13,10 +13,11 @@ struct VerifyOptions {
   bool require_types = true;
 };
 
-// Checks, and names the operator or value of the first fault: operators are defined; counts of operands, results,
-// regions; attributes known, required ones present, of their kind; type variables; the operator's own rule; result
-// types agree with the shape rule; each value is made before it is used, in this region or one around it; use lists are
-// consistent; outputs have names, once each; no value takes more than 2^63 - 1 bytes. Linear in the size of the graph.
+// Reports the operator or value of the first fault. Checks that operators are defined; counts of operands, results and
+// regions; that attributes are known, required ones present, and of the right kind; type variables; the operator's own
+// rule; that result types agree with the shape rule; that each value is produced before it is used, in the same region
+// or an enclosing one; that use lists are consistent; that outputs have unique names; and that no value takes more than
+// 2^63 - 1 bytes. Linear in the size of the graph.
 TENON_API Result<void> verify(const Graph& graph, const VerifyOptions& options = {});
 TENON_API Result<void> verify(const Op& op, const VerifyOptions& options = {});
 

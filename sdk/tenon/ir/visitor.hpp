@@ -1,11 +1,10 @@
-// OpVisitor: a table from operator to handler, so operators of plugins are handled like those of the core.
+// OpVisitor: a table from operators to handlers, so that plugins' operators are handled like those of the core.
 //
 //   OpVisitor<double> flops("flops");
 //   flops.on<Conv>([](Conv conv) -> Result<double> { ... }).on<vta::Gemm>(...).otherwise(...);
 //   TENON_TRY(count, flops.visit(op));
 //
-// An operator that no handler covers is an error that names the operator and the visitor. Const use is safe from
-// several threads.
+// An operator without a handler is an error that names the operator and the visitor. Const use is thread-safe.
 #pragma once
 #include <functional>
 #include <optional>
@@ -24,7 +23,7 @@ class OpVisitor {
   using Handler = std::function<Result<R>(Op&)>;
   explicit OpVisitor(std::string name) : name_(std::move(name)) {}
 
-  // The later handler of the same operator wins.
+  // The last handler added for an operator wins.
   template <class View, class Fn>
   OpVisitor& on(Fn handler) {
     return on(View::name(), [handler = std::move(handler)](Op& op) -> Result<R> { return handler(View(op)); });
@@ -47,7 +46,7 @@ class OpVisitor {
     if (!result.ok()) return std::move(result).error().with_frame(str("visitor '", name_, "' at ", op.describe()));
     return result;
   }
-  // All operators of the region in order, without those inside them; stops at the first error. For R = void.
+  // Visits all operators of the region in order, without nested ones; stops at the first error. For R = void.
   Result<void> visit(Region& region) const
     requires std::is_void_v<R>
   {
@@ -64,7 +63,7 @@ class OpVisitor {
   Handler otherwise_;
 };
 
-// The class form: Derived has a `Result<R> visit_op(View)` overload for each operator named in the list, and may have
+// The class form: Derived has an overload `Result<R> visit_op(View)` for each operator in the list, and may have
 // `Result<R> visit_other(Op&)`.
 //
 //   class Flops : public OpVisitorClass<Flops, double, Conv, MatMul> {

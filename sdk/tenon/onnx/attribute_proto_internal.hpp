@@ -1,4 +1,4 @@
-// Attributes between AttributeProto and Attribute. Graphs are not attributes here: see import.cpp.
+// Conversion between AttributeProto and Attribute. Graph attributes are handled elsewhere: see import.cpp.
 #pragma once
 #include <onnx.pb.h>
 
@@ -12,11 +12,11 @@ namespace tenon::onnx {
 
 namespace format = ::tenon::onnx_format;
 
-// The type that it states; for files that state none (IR version 1), the one whose field is filled.
+// The stated type; for files that state none (IR version 1), the type of the field that is filled.
 format::AttributeProto::AttributeType type_of(const format::AttributeProto& proto);
 bool holds_graphs(const format::AttributeProto& proto);
 
-// Reads tensors with `tensor`, so that the caller may keep those that it meets again.
+// Tensors are read by `tensor`, so that the caller can reuse those that occur again.
 struct TensorSource {
   std::function<Result<Tensor>(const format::TensorProto&)> tensor;
   std::function<Result<Tensor>(const format::SparseTensorProto&)> sparse;

@@ -30,10 +30,10 @@ constexpr int64_t kIrVersion = 13;
 
 // ---- Names ----
 
-// Names that are unique in a region and those around it; regions beside each other may use the same.
+// Names that are unique in a region and the enclosing ones; sibling regions may use the same names.
 class Names {
  public:
-  // All values of `region`, and what stands for its outputs.
+  // Enters all values of `region`, and the names of its outputs.
   Result<void> enter(const Region& region) {
     entered_.emplace_back();
     for (size_t i = 0; i < region.input_count(); ++i) {
@@ -92,7 +92,7 @@ class Names {
 
 class DataFile {
  public:
-  // Page by page, so that readers can map each tensor.
+  // Page-aligned, so that readers can map each tensor.
   static constexpr size_t kAlignment = 4096;
 
   DataFile(std::string path, size_t threshold) : path_(std::move(path)), threshold_(threshold) {}
@@ -132,7 +132,7 @@ class DataFile {
 
 // ---- The exporter ----
 
-// The one attribute of ONNX that is a whole type; elsewhere element types are numbers.
+// The only attribute of ONNX that is a whole type; elsewhere element types are numbers.
 bool is_whole_type(const Op& op, Name attribute) { return op.is("Optional") && attribute == Name("type"); }
 
 class Exporter {
@@ -219,7 +219,7 @@ class Exporter {
     return {};
   }
 
-  // What is known about values inside; outputs say it themselves.
+  // Writes what is known about inner values; outputs state their own types.
   Result<void> write_infos(const Op& op, const Region& region, GraphProto& out) {
     for (size_t i = 0; i < op.result_count(); ++i) {
       const Value& value = *op.result(i);
@@ -256,7 +256,7 @@ class Exporter {
                           region.output(0) == region.input(0);
       if (known && (*names)[i].optional && passes) continue;
       auto& attribute = *out.add_attribute();
-      // Import takes the graphs of operators that it does not know in the order of their names.
+      // Import orders the graphs of operators that it does not know by their names.
       attribute.set_name(known ? std::string((*names)[i].attribute) : str("region_", i < 10 ? "0" : "", i));
       attribute.set_type(AttributeProto::GRAPH);
       attribute.mutable_g()->set_name(attribute.name());

@@ -15,7 +15,7 @@
 namespace tenon::onnx {
 namespace {
 
-// What system call last failed, as a sentence's end.
+// Why the last system call failed, as the end of a sentence.
 std::string system_reason() { return std::strerror(errno); }
 
 Result<void> check_location(const std::string& location) {
@@ -32,8 +32,8 @@ Result<void> check_location(const std::string& location) {
   return {};
 }
 
-// Kernels before 5.6, and sandboxes that forbid the call, lack openat2: then each folder on the way is opened by
-// itself, as no link, from the one before it, so that nothing between check and use can be exchanged.
+// Kernels before 5.6, and sandboxes that forbid the call, lack openat2. Each folder of the path is then opened
+// separately from the one before it, refusing links, so that nothing can be exchanged between check and use.
 int open_part_by_part(int folder, const std::string& location) {
   int at = dup(folder);
   const auto parts = split(location, '/');

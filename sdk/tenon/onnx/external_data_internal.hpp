@@ -1,4 +1,4 @@
-// Tensor data in files beside the model.
+// Tensor data in files separate from the model.
 #pragma once
 #include <cstddef>
 #include <map>
@@ -9,10 +9,10 @@
 
 namespace tenon::onnx {
 
-// A file mapped for reading, unmapped with the last reference.
+// A file mapped for reading, which is unmapped with its last reference.
 class MappedFile {
  public:
-  // `descriptor` is closed. `name` is for messages.
+  // Closes `descriptor`. `name` is for messages.
   static Result<std::shared_ptr<MappedFile>> map(int descriptor, const std::string& name);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -27,7 +27,7 @@ class MappedFile {
 };
 
 // Opens files of one folder only. A location must be relative, without "..", and no part of it may be a symbolic link;
-// the file must be a regular one with one name only (no hard link). Each file is mapped once.
+// the file must be a regular one with a single name (no hard links). Each file is mapped once.
 class ExternalData {
  public:
   static Result<std::unique_ptr<ExternalData>> open(const std::string& folder);

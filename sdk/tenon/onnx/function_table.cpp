@@ -93,7 +93,7 @@ struct FunctionTable::Walk {
   };
   std::map<std::string, Unknown> unknown;  // by domain and opset, too
   std::map<const format::FunctionProto*, uint64_t> counted;
-  std::vector<const format::FunctionProto*> calls;  // those being counted
+  std::vector<const format::FunctionProto*> calls;  // those that are being counted
 
   Result<uint64_t> nodes_of(const NodeList& nodes, const Opsets& opsets, size_t depth) {
     if (depth > max_depth)
@@ -168,7 +168,7 @@ Result<FunctionTable::Survey> FunctionTable::survey(const NodeList& nodes, const
   TENON_TRY(count, walk.nodes_of(nodes, opsets, 0));
   survey.nodes = count;
   survey.unknown_ops = walk.sentences();
-  // What the file stores: the nodes of the main graph and of each function, calls counted as one node.
+  // The stored nodes: those of the main graph and of each function, where a call counts as one node.
   const auto stored = [](const auto& self, const NodeList& list) -> uint64_t {
     uint64_t total = static_cast<uint64_t>(list.size());
     for (const auto& node : list) {

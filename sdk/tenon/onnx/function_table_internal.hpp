@@ -1,5 +1,5 @@
-// The model-local functions of a model, and what can be told about a model before any of it is built: how many nodes it
-// has once functions are inlined, and which operators nobody defines.
+// The model-local functions of a model, and what can be determined before a graph is built: the number of nodes after
+// inlining, and which operators are undefined.
 #pragma once
 #include <onnx.pb.h>
 
@@ -23,16 +23,16 @@ using NodeList = google::protobuf::RepeatedPtrField<format::NodeProto>;
 std::string_view plain_domain(std::string_view domain);
 // Tenon's name of an operator: "Conv", "ai.onnx.ml.LabelEncoder".
 std::string full_name(std::string_view domain, std::string_view op);
-// The newest version of a domain's operators that Tenon knows; nullopt for domains of others.
+// The newest version of a domain's operators that Tenon knows; nullopt for foreign domains.
 std::optional<int64_t> newest_opset(std::string_view domain);
 // "node 3 Conv 'layer1/conv'".
 std::string describe_node(const format::NodeProto& node, int index);
-// Versions that are out of range for the domains that Tenon knows, or no numbers at all, are errors.
+// Errors: versions that are out of range for the domains that Tenon knows, or that are not numbers.
 Result<Opsets> read_opsets(const google::protobuf::RepeatedPtrField<format::OperatorSetIdProto>& imports);
 
 class FunctionTable {
  public:
-  // `model` must outlive the table. Two functions of one name are an error.
+  // `model` must outlive the table. Two functions of the same name are an error.
   static Result<FunctionTable> build(const format::ModelProto& model);
 
   // The function that `node` calls; null when it is an operator.
@@ -40,13 +40,13 @@ class FunctionTable {
   const Opsets& opsets(const format::FunctionProto& function) const { return opsets_.at(&function); }
 
   struct Survey {
-    uint64_t nodes = 0;   // of all graphs, functions inlined; saturates
-    uint64_t stored = 0;  // in the file: each function that is called counted once
+    uint64_t nodes = 0;   // of all graphs, after inlining; saturates
+    uint64_t stored = 0;  // in the file: each called function is counted once
     // "Foo" (domain "my.ops", opset 3) of node 7 Foo 'n', 2 nodes in all (did you mean 'Fo'?)
     std::vector<std::string> unknown_ops;
   };
-  // Linear in the size of the file, whatever inlining would make of it. A function that calls itself, directly or
-  // through others, and nesting beyond `max_depth` are errors.
+  // Linear in the size of the file, regardless of the size after inlining. Functions that call themselves, directly or
+  // indirectly, and nesting beyond `max_depth` are errors.
   Result<Survey> survey(const NodeList& nodes, const Opsets& opsets, size_t max_depth) const;
 
  private:

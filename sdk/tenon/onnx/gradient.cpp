@@ -9,7 +9,7 @@
 namespace tenon::onnx {
 namespace {
 
-// A tensor of ones or zeros, shaped as `like`.
+// A tensor of ones or zeros with the shape of `like`.
 Result<Value*> filled_like(Builder& builder, Value* like, double number) {
   const Type& type = like->type();
   if (!type.is_tensor() || !type.element().is_float()) {
@@ -31,7 +31,7 @@ Result<std::vector<Op*>> operators_between(const std::unordered_set<const Value*
     todo.pop_back();
     if (!value || leaves.contains(value) || !value->producer()) continue;
     Op* op = value->producer();
-    // What a region takes from around it is constant to the gradient inside.
+    // Values that a region uses from outside are constants for the gradient inside.
     if (op->parent() != y->region() || !seen.insert(op).second) continue;
     found.push_back(op);
     for (const Value* operand : op->operands()) todo.push_back(operand);
@@ -44,7 +44,7 @@ class ReverseMode {
  public:
   explicit ReverseMode(Builder& builder) : builder_(builder) {}
 
-  // `depends` grows by the results of the operators that depend on a member.
+  // `depends` is extended by the results of the operators that depend on a member.
   Result<void> run(const std::vector<Op*>& between, std::unordered_set<const Value*> depends, Value* y) {
     for (const Op* op : between) {
       const auto operands = op->operands();
@@ -110,8 +110,8 @@ Result<std::vector<Value*>> expand_gradient(Builder& builder, std::span<Value* c
                  constants.size(), " in 'zs'");
   }
   TENON_TRY(between, operators_between({leaves.begin(), leaves.end()}, y));
-  // Elsewhere than where the graph itself stands: a copy of the operators, on the other values. These may be constants
-  // of the copy at the same time, so the variables are values of their own.
+  // At other values than those in the graph: a copy of the operators on these values. They may also be constants of the
+  // copy, so the variables are separate values.
   std::vector<Value*> variables(leaves.begin(), leaves.begin() + static_cast<std::ptrdiff_t>(xs.size()));
   if (!std::equal(leaves.begin(), leaves.end(), at.begin())) {
     ValueMap copies;
@@ -128,7 +128,7 @@ Result<std::vector<Value*>> expand_gradient(Builder& builder, std::span<Value* c
   std::vector<Value*> out;
   for (Value* variable : variables) {
     TENON_TRY(gradient, reverse.of(variable));
-    // Each result keeps a value, and so a name, of its own.
+    // Each result keeps a value, and therefore a name, of its own.
     if (std::find(out.begin(), out.end(), gradient) != out.end()) {
       TENON_TRY(copy, builder.op("Identity", {gradient}));
       gradient = copy;

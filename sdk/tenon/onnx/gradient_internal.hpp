@@ -1,5 +1,5 @@
-// The training operator Gradient: it names values of its graph, which no name-free form could keep, so it is replaced
-// by the operators of the reverse mode when it is read.
+// The training operator Gradient. It refers to values of its graph by name, which no form without names could keep, so
+// import replaces it by the operators of reverse-mode differentiation.
 #pragma once
 #include <span>
 #include <string_view>
@@ -12,9 +12,9 @@ namespace tenon::onnx {
 
 inline constexpr std::string_view kGradientOp = "ai.onnx.preview.training.Gradient";
 
-// d(sum of y)/d(x) for each x of `xs`, where y is a function of `xs` and `constants` by the operators between them and
-// y, taken at the values `at` (for xs, then constants). Operators between that have no gradient rule, or regions, are
-// Code::unsupported.
+// d(sum of y)/d(x) for each x of `xs`, where y is computed from `xs` and `constants` by the operators between them and
+// y, evaluated at the values `at` (for xs, then constants). Operators in between that have no gradient rule, or have
+// regions, are Code::unsupported.
 Result<std::vector<Value*>> expand_gradient(Builder& builder, std::span<Value* const> xs,
                                             std::span<Value* const> constants, Value* y, std::span<Value* const> at);
 

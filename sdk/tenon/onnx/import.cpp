@@ -11,7 +11,7 @@ namespace onnx {
 namespace {
 
 constexpr int64_t kOldestIr = 3, kNewestIr = 13;
-// A file may ask for this many times its own nodes, or this many in all, whichever is more.
+// The most nodes after inlining: this many times the nodes of the file, or this many in all, whichever is more.
 constexpr uint64_t kInlineFactor = 64, kInlineFloor = 20'000;
 
 std::string folder_of(const std::string& path) {
@@ -29,7 +29,7 @@ Result<void> check_text(std::string_view text, std::string_view what) {
 
 Importer::Importer(format::ModelProto& model, const ImportOptions& options, ExternalData* external)
     : model_(model), options_(options), external_(external) {
-  // Tensors are taken out of the message; one that is met again (in a function called twice) is shared.
+  // Tensors are moved out of the message; one that occurs again (in a function called twice) is shared.
   source_.tensor = [this](const format::TensorProto& proto) { return taken(proto, take_tensor); };
   source_.sparse = [this](const format::SparseTensorProto& proto) { return taken(proto, take_sparse_tensor); };
 }
@@ -92,7 +92,7 @@ void Importer::write_properties(Graph& graph, const Opsets& opsets) const {
 template <class Proto>
 Result<Tensor> Importer::taken(const Proto& proto, Result<Tensor> (*take)(Proto&, ExternalData*)) {
   if (const auto found = taken_.find(&proto); found != taken_.end()) return found->second;
-  // The message is ours (model_), only the way to it is const.
+  // The message belongs to this importer (model_); only the path to it is const.
   TENON_TRY(tensor, take(const_cast<Proto&>(proto), external_));
   taken_.emplace(&proto, tensor);
   return tensor;

@@ -53,7 +53,7 @@ Result<void> Importer::import_graph(const GraphProto& graph, Region& region, con
       return error(Code::invalid_argument, "output ", quote(output.name()), " of graph '", graph.name(),
                    "' is there twice");
     }
-    // What a branch says of a value from around it holds in that branch alone.
+    // What a branch declares about an outer value holds only in that branch.
     if ((*value)->region() == &region) TENON_OK(apply_declared(scope, output.name(), *value));
     region.add_output(*value, frame.prefix + output.name());
   }

@@ -1,4 +1,4 @@
-// Inside of the room: the importer. One for each model.
+// Internal to the room: the importer. One per model.
 #pragma once
 #include <map>
 #include <memory>
@@ -16,13 +16,13 @@
 
 namespace tenon::onnx {
 
-// The names that the nodes of one graph (or one function call) may use.
+// The names that are visible to the nodes of one graph (or one function call).
 struct Scope {
   const Scope* outer = nullptr;
   std::unordered_map<std::string_view, Value*> values = {};
   std::unordered_map<std::string_view, const format::TypeProto*> declared = {};
 
-  // Null when nothing of that name is there; the value itself may be null: an input that the caller left out.
+  // Null when there is no such name; the value itself may be null: an input that the caller omitted.
   Value* const* find(std::string_view name) const {
     for (const Scope* scope = this; scope; scope = scope->outer) {
       if (const auto found = scope->values.find(name); found != scope->values.end()) return &found->second;
@@ -33,7 +33,7 @@ struct Scope {
 
 // One activation of a function, or the main graph.
 struct Frame {
-  // An attribute that the call gives, with the surroundings in which a graph in it is to be read.
+  // An attribute given by the call, with the scope and frame in which a graph in it is to be read.
   struct Binding {
     const format::AttributeProto* attribute;
     const Frame* frame;
@@ -41,19 +41,18 @@ struct Frame {
   };
   const Opsets* opsets;
   std::map<std::string_view, Binding> attributes = {};
-  std::string prefix = {};  // for labels and names of what comes from a function
+  std::string prefix = {};  // for labels and names that come from a function
   size_t depth = 0;
 };
 
 Result<void> check_text(std::string_view text, std::string_view what);
 
-// Numbers of nodes, producers first. The format asks for that; many writers forget. The order of the file is kept where
-// it is good. A cycle is an error naming its nodes.
+// Indices of nodes, producers first. The format requires this order, but many writers do not keep it. The order of the
+// file is kept where it is valid. A cycle is an error naming its nodes.
 Result<std::vector<int>> order_of(const NodeList& nodes);
 
-// Does each input, initializer and output of a node have a name of its own? Initializers may have one with an input,
-// whose value they are. Else an error that says where the two of one name stand. Graphs inside of nodes are not looked
-// at.
+// Checks that each input, initializer and node output has a unique name. An initializer may share its name with an
+// input, whose value it is. Otherwise an error says where the two are. Graphs inside nodes are not checked.
 Result<void> check_made_once(const format::GraphProto& graph);
 Result<void> check_made_once(const format::FunctionProto& function);
 
@@ -76,14 +75,14 @@ class Importer {
 
   // ---- Graphs ----
 
-  // No other value of the scope has the name: check_made_once() has been asked.
+  // The name must be new in the scope, which check_made_once() ensures.
   Result<void> define(Scope& scope, std::string_view name, Value* value);
   Result<void> declare(Scope& scope, const GraphProto& graph);
-  // The value's type, joined with what the file declares for its name.
+  // Merges the value's type with what the file declares for its name.
   Result<void> apply_declared(const Scope& scope, std::string_view name, Value* value);
   Result<void> import_graph(const GraphProto& graph, Region& region, const Scope* outer, const Frame& frame,
                             size_t depth);
-  // Is the initializer of this name one that a run may replace? Before IR version 4 all of them had to be listed as
+  // Whether a run may replace the initializer of an input. Before IR version 4, all initializers had to be listed as
   // inputs.
   bool stays_input() const;
   Result<void> import_inputs(const GraphProto& graph, Region& region, Scope& scope, const Frame& frame);
@@ -93,26 +92,26 @@ class Importer {
   // ---- Nodes ----
 
   Result<std::vector<Value*>> operands_of(const NodeProto& node, const Scope& scope);
-  // The attribute itself, or what the call around binds to the one that it refers to; null when the call gives none.
+  // The attribute itself, or what the enclosing call binds to the one that it refers to; null when the call gives none.
   static std::optional<Frame::Binding> resolve(const AttributeProto& attribute, const Frame& frame, const Scope& scope);
   struct NodeAttributes {
     Attributes plain;
     std::map<std::string, Frame::Binding> graphs;  // by name
   };
   Result<NodeAttributes> attributes_of(const NodeProto& node, const Frame& frame, const Scope& scope);
-  // Up to the last that is named; all where each of any number counts.
+  // Up to the last named result; all of them for operators whose results are variadic.
   static size_t result_count(const NodeProto& node);
   Result<void> import_node(const NodeProto& node, Region& region, Scope& scope, const Frame& frame, size_t depth);
   Result<std::vector<Value*>> import_gradient(std::span<Value* const> operands, const Attributes& attributes,
                                               Builder& builder, const Scope& scope);
-  // Defines the results under the node's output names and joins their types with the declared ones. Operands that come
-  // out as they are keep their own names.
+  // Defines the results under the node's output names and merges their types with the declared ones. Operands that are
+  // returned unchanged keep their own names.
   Result<void> define_results(const NodeProto& node, std::span<Value* const> values, std::span<Value* const> operands,
                               Scope& scope, const Frame& frame);
   Result<void> infer(Op& op);
   Result<void> import_regions(Op& op, const std::map<std::string, Frame::Binding>& graphs, size_t depth);
-  // Before opset 9, Scan ran once for each sample of a batch (axis 0) along axis 1. Now it is a Scan along the batch
-  // around a Scan along the sequence.
+  // Before opset 9, Scan ran once for each sample of a batch (axis 0) along axis 1. It is imported as a Scan along the
+  // batch around a Scan along the sequence.
   Result<std::vector<Value*>> import_batched_scan(const UpgradeNode& node,
                                                   const std::map<std::string, Frame::Binding>& graphs, size_t depth);
   Result<void> inline_call(const NodeProto& call, const FunctionProto& function, Region& region, Scope& scope,

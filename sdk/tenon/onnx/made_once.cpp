@@ -3,11 +3,11 @@
 namespace tenon::onnx {
 namespace {
 
-// Where a graph or a function makes the value of a name.
+// Where a graph or a function defines the value of a name.
 struct Maker {
   std::string_view kind;
   int number = 0;
-  const format::NodeProto* node = nullptr;  // whose output it is
+  const format::NodeProto* node = nullptr;  // the node that has it as an output
   int node_number = 0;
   std::string to_string() const {
     return str(kind, " ", number, node ? str(" of ", describe_node(*node, node_number)) : "");
@@ -23,7 +23,7 @@ class Makers {
     return error(Code::invalid_argument, "value ", quote(name), " is made twice in one graph: it is ", at->second,
                  " and ", maker, "; each needs a name of its own");
   }
-  // An initializer is an input's value where that has its name.
+  // An initializer with the name of an input is that input's value.
   Result<void> add_initializer(std::string_view name, const Maker& maker) {
     const auto at = makers_.find(name);
     if (at == makers_.end() || at->second.kind != kInput) return add(name, maker);

@@ -16,15 +16,15 @@
 namespace tenon::onnx {
 namespace {
 
-// Messages inside each other. Each level of subgraphs takes three (graph, node, attribute), so the importer's own cap
-// on subgraphs is met first.
+// Nesting depth of messages. Each level of subgraphs takes three (graph, node, attribute), so the importer's own limit
+// on subgraphs is reached first.
 constexpr int kMessageDepth = 1000;
 
-// Protobuf's own limit for a message.
+// Protobuf's own limit on a message.
 constexpr size_t kLargestMessage = INT_MAX;
 
-// Presents a mapped file in pieces and gives the memory of each piece back when the next is asked for: what the message
-// holds is then held once.
+// Presents a mapped file in pieces, and releases the memory of each piece when the next is requested, so that the
+// message's content is in memory only once.
 class DroppingStream final : public google::protobuf::io::ZeroCopyInputStream {
  public:
   static constexpr size_t kPiece = size_t{1} << 20;

@@ -8,7 +8,7 @@ namespace tenon::onnx {
 namespace {
 
 void names_read(const format::GraphProto& graph, std::vector<std::string_view>& out);
-// Of a node and the graphs inside it.
+// The names that a node and the graphs inside it read.
 void names_read(const format::NodeProto& node, std::vector<std::string_view>& out) {
   for (const auto& name : node.input()) out.push_back(name);
   for (const auto& attribute : node.attribute()) {
@@ -16,7 +16,7 @@ void names_read(const format::NodeProto& node, std::vector<std::string_view>& ou
     for (const auto& graph : attribute.graphs()) names_read(graph, out);
   }
 }
-// What a graph takes from around it: names that it makes itself are its own, even where they are used outside, too.
+// The names that a graph uses from outside: names that it defines are its own, even if they are also used outside.
 void names_read(const format::GraphProto& graph, std::vector<std::string_view>& out) {
   std::unordered_set<std::string_view> made;
   for (const auto& input : graph.input()) made.insert(input.name());

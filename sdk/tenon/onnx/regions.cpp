@@ -5,7 +5,7 @@ namespace {
 
 Type operand_type(const Op& op, size_t i) { return op.operand(i) ? op.operand(i)->type() : Type(); }
 
-// The same kind and element, any shape: what a value carried through iterations keeps for sure.
+// The same kind and element type with any shape: what a value carried through iterations certainly keeps.
 Type without_shape(const Type& type) { return type.is_tensor() ? Type(type.element(), Shape()) : type; }
 
 Type loop_input(const Op& op, size_t i) {

@@ -42,8 +42,7 @@ constexpr ElementRow kElements[] = {
     {TensorProto::INT2, kI2},
 };
 
-// Bits behind the last element, and what a boolean is made of, are as the file has them; Tensor promises zeros, and 0
-// or 1.
+// Bits after the last element and bytes of booleans may have any value in a file; Tensor promises zeros, and 0 or 1.
 bool needs_cleaning(const Tensor& tensor) {
   if (tensor.bytes() == 0) return false;
   if (tensor.element().is_bool()) {
@@ -64,7 +63,7 @@ void clean(Tensor& tensor) {
   data[tensor.bytes() - 1] &= static_cast<std::byte>((1u << used_bits) - 1);
 }
 
-// `data` as a tensor that keeps `owner`; copied where the element type asks for an alignment that the data lacks.
+// `data` as a tensor that keeps `owner` alive; copied if the data lack the alignment that the element type needs.
 Result<Tensor> from_bytes(ElementType element, const Dims& dims, std::shared_ptr<void> owner, std::byte* data,
                           size_t bytes, bool writable) {
   const bool aligned = reinterpret_cast<uintptr_t>(data) % 8 == 0;
@@ -103,7 +102,7 @@ Result<Tensor> from_field(ElementType element, const Dims& dims, Field& field, s
   return tensor;
 }
 
-// One packed byte an entry.
+// One packed byte per entry.
 Result<Tensor> from_packed(ElementType element, const Dims& dims, google::protobuf::RepeatedField<int32_t>& field) {
   TENON_TRY(count, element_count(dims));
   TENON_TRY(bytes, storage_bytes(element, count));

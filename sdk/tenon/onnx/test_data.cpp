@@ -8,10 +8,10 @@ namespace {
 
 namespace format = onnx_format;
 
-// Values inside each other; the format's own cases have two levels.
+// Nesting depth of values; the format's own cases have two levels.
 constexpr int kDepth = 16;
 
-// The readers fill `out`, which starts as the absent datum.
+// The readers fill `out`, which is initially the absent datum.
 Result<void> read_tensor(format::TensorProto& proto, Datum& out) {
   TENON_TRY(tensor, onnx::take_tensor(proto, nullptr));
   out = Datum(std::move(tensor));
@@ -80,7 +80,7 @@ Result<void> write_sequence(const Datum& value, const Type& type, format::Sequen
   return {};
 }
 
-// `proto` filled by `fill`, as a file.
+// Writes `proto`, filled by `fill`, to a file.
 template <class Proto, class Fill>
 Result<void> write_as(const std::string& path, const std::string& name, Fill fill) {
   Proto proto;

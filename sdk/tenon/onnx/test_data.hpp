@@ -1,4 +1,4 @@
-// The test data of ONNX models: files that hold one value each, and do not tell of what kind.
+// The test data of ONNX models: files with one value each, which do not state the kind of the value.
 #pragma once
 #include <string>
 
@@ -9,11 +9,11 @@
 
 namespace tenon {
 
-// The file's value, read as `type` says: a tensor, a sequence, or an optional (absent when it holds nothing). An
-// unknown type is read as a tensor. The element types of tensors are the file's; the caller compares.
+// Reads the file's value as `type` states: a tensor, a sequence, or an optional (absent when it is empty). For an
+// unknown type, as a tensor. The element types of tensors are those of the file; the caller compares them.
 TENON_API Result<Datum> read_test_data(const std::string& path, const Type& type);
-// In the form that such files have: a tensor as a TensorProto with raw data, a sequence as a SequenceProto, and what
-// `type` calls an optional as an OptionalProto, whatever it holds. read_test_data() of this type gives it back.
+// Writes the form that such files have: a tensor as a TensorProto with raw data, a sequence as a SequenceProto, and
+// anything of optional `type` as an OptionalProto. read_test_data() with the same type gives it back.
 TENON_API Result<void> write_test_data(const std::string& path, const Datum& value, const Type& type,
                                        const std::string& name = "");
 TENON_API Result<void> write_test_data(const std::string& path, const Tensor& tensor, const std::string& name = "");

@@ -5,7 +5,7 @@
 namespace tenon::onnx {
 namespace {
 
-// Types within types; a real model has two or three.
+// Nesting depth of types; real models have two or three levels.
 constexpr int kTypeDepth = 16;
 
 Result<Shape> read_shape(const format::TensorShapeProto& proto) {

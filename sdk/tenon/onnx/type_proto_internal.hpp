@@ -1,4 +1,4 @@
-// Types between TypeProto and Type.
+// Conversion between TypeProto and Type.
 #pragma once
 #include <onnx.pb.h>
 
@@ -9,9 +9,9 @@ namespace tenon::onnx {
 
 namespace format = ::tenon::onnx_format;
 
-// The unknown type for a proto that says nothing. Maps, sparse tensors and opaque types are Code::unsupported.
+// An empty proto gives the unknown type. Maps, sparse tensors and opaque types are Code::unsupported.
 Result<Type> read_type(const format::TypeProto& proto);
-// Dims that are neither a number nor a plain symbol are left open, as ONNX cannot say them.
+// Dims that are neither a number nor a plain symbol are left open, because ONNX cannot express them.
 Result<void> write_type(const Type& type, format::TypeProto& out);
 
 }  // namespace tenon::onnx

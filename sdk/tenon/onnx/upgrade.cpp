@@ -15,13 +15,13 @@ using Integers = Attribute::Integers;
 using Reals = Attribute::Reals;
 using Texts = Attribute::Texts;
 
-// Rules for nodes of any version: forms that the newest still allows, brought to one.
+// For rules that apply to nodes of any version: they normalise forms that the newest version still allows.
 constexpr int64_t kAlways = INT64_MAX;
 
 using RuleFn = Result<void> (*)(UpgradeNode&);
 struct Rule {
   std::string_view op;
-  int64_t before;  // the first version of the operator set that has the later form
+  int64_t before;  // the first version of the operator set with the later form
   RuleFn apply;
 };
 
@@ -47,13 +47,13 @@ Result<void> keep(Result<Value*> made, Value*& out) {
   return {};
 }
 
-// Moves an attribute of integers to operand `i`.
+// Moves an integers attribute to operand `i`.
 Result<void> integers_to_operand(UpgradeNode& node, Name attribute, size_t i) {
   if (const auto values = node.take<Integers>(attribute)) node.set_operand(i, node.builder.constant_ints(*values));
   return {};
 }
 
-// A scalar of the element type of operand 0.
+// Moves a real attribute to operand `i`, as a scalar of the element type of operand 0.
 Result<void> real_to_operand(UpgradeNode& node, Name attribute, size_t i) {
   const auto value = node.take<float>(attribute);
   if (!value) return {};
@@ -127,7 +127,7 @@ Result<void> clip_limits(UpgradeNode& node) {
   return real_to_operand(node, "max", 2);
 }
 
-// Version 1 stated fewer digits of its two constants.
+// Version 1 stated its two constants with fewer digits.
 Result<void> selu_constants(UpgradeNode& node) {
   if (!node.attributes.has("alpha")) node.attributes.set("alpha", 1.6732f);
   if (!node.attributes.has("gamma")) node.attributes.set("gamma", 1.0507f);
@@ -136,7 +136,7 @@ Result<void> selu_constants(UpgradeNode& node) {
 
 // ---- Softmax and its kind before opset 13 ----
 
-// They worked on the matrix that Flatten(axis) makes.
+// These operators used to work on the matrix that Flatten(axis) gives.
 Result<void> flattened(UpgradeNode& node) {
   const int64_t axis = node.take<int64_t>("axis").value_or(1);
   Value* x = node.operand(0);
@@ -146,7 +146,7 @@ Result<void> flattened(UpgradeNode& node) {
     const auto& dims = type.shape().dims();
     const auto rank = static_cast<int64_t>(dims.size());
     const int64_t from = axis < 0 ? axis + rank : axis;
-    // Where nothing but ones stands behind the axis, a row of the matrix is that axis.
+    // If all extents after the axis are 1, a row of the matrix is that axis.
     if (from >= 0 && from < rank &&
         std::all_of(dims.begin() + from + 1, dims.end(), [](const Dim& dim) { return dim == Dim(1); })) {
       node.attributes.set("axis", from);
@@ -197,7 +197,7 @@ Result<void> top_k_operand(UpgradeNode& node) {
   return {};
 }
 
-// Operands were the number of copies and the axis, both scalars.
+// The operands were the number of copies and the axis, both scalars.
 Result<void> tile_repeats(UpgradeNode& node) {
   const auto tiles = constant_ints_of(node.operand(1)), axis = constant_ints_of(node.operand(2));
   if (!tiles || !axis || tiles->size() != 1 || axis->size() != 1) {
@@ -247,7 +247,7 @@ Result<void> power_to_integer(UpgradeNode& node) {
   return {};
 }
 
-// spatial = 0: scale, bias, mean and variance for each place of a sample instead of each channel.
+// spatial = 0: scale, bias, mean and variance for each element of a sample instead of each channel.
 Result<void> batch_norm_per_activation(UpgradeNode& node) {
   const int64_t spatial = node.take<int64_t>("spatial").value_or(1);
   if (spatial != 0) return {};
@@ -265,7 +265,7 @@ Result<void> batch_norm_per_activation(UpgradeNode& node) {
   return {};
 }
 
-// More than one output meant training; the statistics of the batch alone (outputs 3 and 4) are given no more.
+// More than one output meant training; the statistics of the batch alone (outputs 3 and 4) no longer exist.
 Result<void> batch_norm_training(UpgradeNode& node) {
   node.attributes.erase("is_test");
   if (node.results > 3)
@@ -277,7 +277,7 @@ Result<void> batch_norm_training(UpgradeNode& node) {
 // Before version 10 the mask had the element type of the data.
 Result<void> dropout_operands(UpgradeNode& node) {
   const bool mask_as_data = node.version < 10;
-  // Before version 7 an attribute said that this is no training run; later ones could not train at all.
+  // Before version 7, an attribute stated whether this is training; from then on, training was not possible.
   const bool training = node.take<int64_t>("is_test").value_or(node.version < 7 ? 0 : 1) == 0;
   Builder& b = node.builder;
   node.set_operand(1, b.constant_scalar(kF32, node.take<float>("ratio").value_or(0.5f)));
@@ -331,7 +331,7 @@ Result<void> mean_variance_axes(UpgradeNode& node) {
 
 // ---- ai.onnx.ml ----
 
-// One list of classes was read in both directions: from strings to their places, or from places to strings.
+// One list of classes was used in both directions: from strings to their positions, or from positions to strings.
 Result<void> label_encoder_lists(UpgradeNode& node) {
   auto classes = node.take<Texts>("classes_strings");
   if (!classes) return {};
@@ -346,7 +346,7 @@ Result<void> label_encoder_lists(UpgradeNode& node) {
 
 // ---- Resize ----
 
-// Versions 7 and 9 of Upsample, and 10 of Resize: places are divided by the scale, and cut down to the nearest.
+// Versions 7 and 9 of Upsample, and 10 of Resize: positions are divided by the scale, and rounded down for nearest.
 Result<void> resize_asymmetric(UpgradeNode& node) {
   const std::string mode = node.attr<std::string>("mode", "nearest");
   node.operands = {node.operand(0), nullptr, node.operand(1)};
@@ -367,8 +367,8 @@ Result<void> upsample_scales(UpgradeNode& node) {
   return {};
 }
 
-// (x + 0.5) / scale, rounded, is half_pixel's (x + 0.5) / scale - 0.5 under another rounding: floor(v) is the nearest
-// of v - 0.5 with halves up, and the nearest of v with halves down is ceil(v - 0.5).
+// (x + 0.5) / scale, rounded, is half_pixel's (x + 0.5) / scale - 0.5 with another rounding: floor(v) is the nearest
+// integer of v - 0.5 with ties up, and the nearest integer of v with ties down is ceil(v - 0.5).
 Result<void> resize_half_pixel_for_nn(UpgradeNode& node) {
   if (node.attr<std::string>("coordinate_transformation_mode", "half_pixel") != "tf_half_pixel_for_nn") return {};
   const std::string mode = node.attr<std::string>("mode", "nearest"),
@@ -382,7 +382,7 @@ Result<void> resize_half_pixel_for_nn(UpgradeNode& node) {
   return {};
 }
 
-// An operand of no elements is a form of an absent one.
+// An operand without elements means an absent one.
 Result<void> resize_absent(UpgradeNode& node) {
   for (const size_t i : {size_t{1}, size_t{2}, size_t{3}}) {
     const Value* operand = node.operand(i);
@@ -395,8 +395,8 @@ Result<void> resize_absent(UpgradeNode& node) {
 
 // ---- The table ----
 
-// By operator, then by version. A rule that renames goes on with the rules of the new name; one that makes more than
-// the next version's form raises the node's version.
+// By operator, then by version. A rule that renames continues with the rules of the new name; one that produces a later
+// form than that of the next version raises the node's version.
 constexpr Rule kRules[] = {
     {"Add", 7, explicit_broadcast},
     {"And", 7, explicit_broadcast},
@@ -479,7 +479,7 @@ const Rule* first_rule(std::string_view op) {
 }  // namespace
 
 Result<void> upgrade(UpgradeNode& node) {
-  // A remark about in-place execution that opset 6 did away with.
+  // A hint about in-place execution that opset 6 removed.
   if (node.version < 6) node.attributes.erase("consumed_inputs");
   const Rule* rule = first_rule(node.op.view());
   while (rule != std::end(kRules) && rule->op == node.op.view()) {

@@ -1,5 +1,5 @@
-// Older operators in terms of the newest: a table of rules, each from one version of an operator to the next that
-// differs.
+// Expresses older operators in terms of the newest, by a table of rules, each from one version of an operator to the
+// next that differs.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -13,15 +13,15 @@ namespace tenon::onnx {
 
 inline constexpr int64_t kNewestOpset = 28;
 
-// A node on its way into the graph. A rule changes the name, the operands or the attributes; or it builds the results
-// itself, from operators of the newest version, and puts them into `made` (null for results that nobody wants).
+// A node before it is added to the graph. A rule changes the name, the operands or the attributes; or it builds the
+// results itself, from operators of the newest version, and stores them in `made` (null for unused results).
 struct UpgradeNode {
   Name op;
   int64_t version = kNewestOpset;  // of the operator's domain
   std::vector<Value*> operands;
   Attributes attributes;
-  size_t results = 1;  // up to the last that has a name
-  size_t outputs = 1;  // that the node lists, names or not
+  size_t results = 1;  // up to the last named one
+  size_t outputs = 1;  // that the node lists, named or not
   Builder& builder;
   std::vector<Value*> made = {};
 
@@ -32,7 +32,7 @@ struct UpgradeNode {
     const T* value = found ? found->get_if<T>() : nullptr;
     return value ? *value : fallback;
   }
-  // The attribute, taken away; nullopt when it is not there or of another kind.
+  // Removes and returns the attribute; nullopt when it is absent or of another kind.
   template <class T>
   std::optional<T> take(Name name) {
     const Attribute* found = attributes.find(name);
@@ -50,9 +50,10 @@ struct UpgradeNode {
 
 // Applies the rules of the node's operator that are newer than its version.
 Result<void> upgrade(UpgradeNode& node);
-// What an operator that the newest version does not have became (Upsample: Resize); others keep their name.
+// The newest name of an operator that the newest version lacks (Upsample: Resize); others keep their name.
 std::string_view newest_name(std::string_view op);
-// Where the operator's definition wants a type, a file has the number of an element type; 0 stands for none.
+// Converts attributes that a file states as the number of an element type to types, where the operator's definition
+// requires a type; 0 means none.
 Result<void> numbers_to_types(Name op, Attributes& attributes);
 
 }  // namespace tenon::onnx

@@ -13,7 +13,7 @@ using Gradients = std::span<Value* const>;
 
 // ---- Gradients ----
 
-// A constant of the type of `value`'s elements.
+// A constant with the element type of `value`.
 Value* scalar_like(Builder& b, const Value* value, double number) {
   return b.constant_scalar(value->type().element(), number);
 }
@@ -44,7 +44,7 @@ Result<Values> tanh_gradient(Builder& b, const Op& op, Gradients g) {
 
 // ---- Shape rules ----
 
-// The result is the first operand's type; the second must broadcast to it without changing it.
+// The result has the type of the first operand; the second must broadcast to it without changing it.
 Result<std::vector<Type>> infer_prelu(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
   TENON_TRY(slope, context.tensor(1));
@@ -57,7 +57,7 @@ Result<std::vector<Type>> infer_prelu(const InferContext& context) {
   return std::vector<Type>{Type(x.element, x.shape.ranked() ? x.shape : Shape())};
 }
 
-// One number: rank 0, or as models of opset 6 had it in all but name, one element.
+// A single number: of rank 0 or, as in models of opset 6, a tensor of one element.
 Result<std::vector<Type>> infer_clip(const InferContext& context) {
   for (const size_t i : {1, 2}) {
     if (!context.has_operand(i) || !context.type(i).is_tensor()) continue;

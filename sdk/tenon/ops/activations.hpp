@@ -1,11 +1,11 @@
-// Activation and other functions of one variable, element by element, of floats unless said otherwise. `alpha`, `beta`,
+// Activation and other functions of one variable, elementwise, on floats unless stated otherwise. `alpha`, `beta`,
 // `gamma` are attributes with ONNX's defaults.
 #pragma once
 #include <tenon/ops/elementwise_views.hpp>
 
 namespace tenon {
 
-struct Relu : UnaryView<Relu> {  // max(x, 0); NaN stays. Any numbers
+struct Relu : UnaryView<Relu> {  // max(x, 0); NaN is kept. Any number type
   static constexpr std::string_view kName = "Relu";
   using UnaryView::UnaryView;
 };
@@ -116,21 +116,22 @@ struct Gelu : UnaryView<Gelu> {
   using UnaryView::UnaryView;
   bool by_tanh() const { return attr<std::string>("approximate") == "tanh"; }
 };
-// x < -lambd ? x + bias : x > lambd ? x - bias : 0. Any numbers.
+// x < -lambd ? x + bias : x > lambd ? x - bias : 0. Any number type.
 struct Shrink : UnaryView<Shrink> {
   static constexpr std::string_view kName = "Shrink";
   using UnaryView::UnaryView;
   float bias() const { return attr<float>("bias", 0); }
   float lambd() const { return attr<float>("lambd", 0.5f); }
 };
-// x >= 0 ? x : slope * x, with slope broadcast to x (never the other way). Any numbers.
+// x >= 0 ? x : slope * x, with slope broadcast to x (never the other way). Any number type.
 struct PRelu : OpView<PRelu> {
   static constexpr std::string_view kName = "PRelu";
   using OpView::OpView;
   Value* x() const { return operand(0); }
   Value* slope() const { return operand(1); }
 };
-// min(max(x, low), high): high where low > high. The bounds are scalars, either may be absent. Any numbers; NaN stays.
+// min(max(x, low), high): high where low > high. The bounds are scalars; either may be absent. Any number type; NaN is
+// kept.
 struct Clip : OpView<Clip> {
   static constexpr std::string_view kName = "Clip";
   using OpView::OpView;
@@ -138,7 +139,7 @@ struct Clip : OpView<Clip> {
   Value* low() const { return operand(1); }
   Value* high() const { return operand(2); }
 };
-// Swish(a) * b, a the gate. Both of one shape.
+// Swish(a) * b, where a is the gate. Both have the same shape.
 struct SwiGLU : BinaryView<SwiGLU> {
   static constexpr std::string_view kName = "SwiGLU";
   using BinaryView::BinaryView;

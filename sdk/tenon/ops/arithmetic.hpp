@@ -1,5 +1,5 @@
-// Arithmetic on tensors, element by element. Operands broadcast as NumPy does unless said otherwise; results have the
-// element type of the first operand. Integers wrap around as two's complement does.
+// Elementwise arithmetic on tensors. Operands broadcast as in NumPy unless stated otherwise; results have the element
+// type of the first operand. Integers wrap around, as in two's complement.
 #pragma once
 #include <tenon/ops/elementwise_views.hpp>
 
@@ -29,8 +29,8 @@ struct Mod : BinaryView<Mod> {
   using BinaryView::BinaryView;
   bool fmod() const { return attr<int64_t>("fmod") != 0; }
 };
-// c = a ^ b; b may have another element type. Integer to a negative integer power: truncated, so 0 but for a = 1 and
-// -1. Integer to a float power: computed in f64, then as Cast does.
+// c = a ^ b; b may have another element type. Integer to a negative integer power: truncated, so 0 except for a = 1 and
+// -1. Integer to a float power: computed in f64, then converted as by Cast.
 struct Pow : BinaryView<Pow> {
   static constexpr std::string_view kName = "Pow";
   using BinaryView::BinaryView;
@@ -62,11 +62,11 @@ struct Neg : UnaryView<Neg> {  // y = -x
   static constexpr std::string_view kName = "Neg";
   using UnaryView::UnaryView;
 };
-struct Abs : UnaryView<Abs> {  // y = |x|; the least signed integer stays as it is
+struct Abs : UnaryView<Abs> {  // y = |x|; the least signed integer is unchanged
   static constexpr std::string_view kName = "Abs";
   using UnaryView::UnaryView;
 };
-struct Sign : UnaryView<Sign> {  // y = 1, 0 or -1 as x is above, at or below 0; NaN stays NaN
+struct Sign : UnaryView<Sign> {  // y = 1, 0 or -1 for x above, at or below 0; NaN is kept
   static constexpr std::string_view kName = "Sign";
   using UnaryView::UnaryView;
 };
@@ -86,7 +86,7 @@ struct Floor : UnaryView<Floor> {  // the greatest integer <= x
   static constexpr std::string_view kName = "Floor";
   using UnaryView::UnaryView;
 };
-struct Round : UnaryView<Round> {  // the nearest integer, halves to the even one
+struct Round : UnaryView<Round> {  // the nearest integer, ties to even
   static constexpr std::string_view kName = "Round";
   using UnaryView::UnaryView;
 };
@@ -99,7 +99,7 @@ struct Log : UnaryView<Log> {  // y = ln x, NaN below 0
   using UnaryView::UnaryView;
 };
 
-// Of one or more operands that broadcast together. Max and Min give NaN where any operand is NaN.
+// One or more operands that broadcast together. Max and Min give NaN where any operand is NaN.
 struct Max : OpView<Max> {
   static constexpr std::string_view kName = "Max";
   using OpView::OpView;
@@ -112,7 +112,7 @@ struct Sum : OpView<Sum> {
   static constexpr std::string_view kName = "Sum";
   using OpView::OpView;
 };
-struct Mean : OpView<Mean> {  // the sum over the number of operands
+struct Mean : OpView<Mean> {  // the sum divided by the number of operands
   static constexpr std::string_view kName = "Mean";
   using OpView::OpView;
 };

@@ -81,7 +81,7 @@ InferredTypes infer_attention(const InferContext& context) {
 }
 
 Result<void> modifiers_fit(const InferContext& context) {
-  const Type scores;  // of what type they are, the region says
+  const Type scores;  // unknown: the region declares their type
   for (const size_t modifier : {size_t{0}, size_t{1}}) TENON_OK(check_region(context, modifier, {&scores, 1}, 1));
   return {};
 }
@@ -133,7 +133,7 @@ InferredTypes infer_linear_attention(const InferContext& context) {
     return error(Code::invalid_argument, op.describe(), ": query has ", q.length, " steps, key ", k.length);
   }
   if (given(context, 3)) TENON_OK(require_shape(context, 3, {k.batch, k.heads, k.size, v.size}));
-  // decay: one number for all heads, one a head, or one for each element of a head's key; beta: one of the former two.
+  // decay: one number for all heads, one per head, or one per element of a head's key; beta: one of the former two.
   for (const size_t operand : {size_t{4}, size_t{5}}) {
     if (!given(context, operand)) continue;
     TENON_OK(require_shape(context, operand, {k.batch, k.length, Dim()}));
@@ -154,19 +154,19 @@ InferredTypes infer_linear_attention(const InferContext& context) {
 
 // ---- Bounds ----
 
-// Which heads, and elements of a head, a box of [B, H, L, D] or [B, L, H * D] holds.
+// The heads, and elements of a head, in a box of [B, H, L, D] or [B, L, H * D].
 struct HeadBox {
   BoxRange batch, heads, length, size;
 };
 
-// `size`: of one head of the value that the box is of.
+// `size`: of one head of the value that the box belongs to.
 HeadBox head_box(const BoundsQuery& query, const Expr& size) {
   const Box& box = query.box;
   if (box.size() == 4) return {box[0], box[1], box[2], box[3]};
   return {box[0], outer_part(box[2], size), box[1], inner_part(box[2], size)};
 }
 
-// The part of Q, K or V that holds `box`; whole heads where `whole_size`, all positions where `whole_length`.
+// The part of Q, K or V that contains `box`; whole heads with `whole_size`, all positions with `whole_length`.
 OperandBounds of_heads(const BoundsQuery& query, size_t operand, const HeadBox& box, const HeadShape& head,
                        bool whole_length, bool whole_size) {
   const Shape& shape = *ranked_shape(query.context, operand);
@@ -184,7 +184,7 @@ bool all_known(const HeadShape& head) {
   return head.batch.known() && head.heads.known() && head.length.known() && head.size.known();
 }
 
-// A box of present_key or present_value: what it holds of the past, and of K or V behind that.
+// A box of present_key or present_value: its part of the past, followed by that of K or V.
 void present_bounds(const BoundsQuery& query, const HeadShape& head, Bounds& bounds) {
   const size_t operand = query.result, past_at = operand + 3;
   const Shape* past = ranked_shape(query.context, past_at);
@@ -200,7 +200,7 @@ void present_bounds(const BoundsQuery& query, const HeadShape& head, Bounds& bou
   bounds.operands[operand] = of_heads(query, operand, box, head, false, false);
 }
 
-// Rows of Q against all of K and V of their heads. Key heads are shared by runs of query heads.
+// Rows of Q need all of K and V of their heads. Key heads are shared by groups of query heads.
 Result<Bounds> attention_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query, false);
   for (const size_t operand : {size_t{0}, size_t{1}, size_t{2}}) {
@@ -242,14 +242,14 @@ Result<Bounds> attention_bounds(const BoundsQuery& query) {
   if (ranked_shape(query.context, 6)) bounds.operands[6] = boxed({at_most(rows.batch)});
   bounds.splits.assign(query.box.size(), true);
   bounds.splits.back() = false;
-  // Rows that see nothing, or not all, read less than their keys.
+  // Rows that see nothing, or not everything, read less than all keys.
   for (const size_t operand : {size_t{1}, size_t{2}, size_t{4}, size_t{5}}) {
     if (operand < bounds.operands.size()) bounds.operands[operand] = inexact(bounds.operands[operand]);
   }
   return bounds;
 }
 
-// Causal rows count from the first one, so that rows stay together; and query heads that share keys do.
+// Causal rows count from the first one, so rows must not be split; nor must query heads that share keys.
 Result<void> attention_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   if (query.result != 0) return error(Code::unsupported, "only parts of Y are computed by themselves");
   const bool by_heads = query.box.size() == 4;
@@ -265,7 +265,7 @@ Result<void> attention_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   return runs_as_it_is()(query, op);
 }
 
-// Pairs lie in one head; position by position along all else.
+// Pairs are within one head; all other dims are independent.
 Result<Bounds> rotary_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   TENON_TRY(head, head_shape(query.context, 0, "num_heads"));
@@ -275,7 +275,7 @@ Result<Bounds> rotary_bounds(const BoundsQuery& query) {
   if (rank == 3 && bounds.operands[0].kind == OperandBounds::Kind::box && head.size.known()) {
     bounds.operands[0].dims[2] = exactly(groups(outer_part(query.box[2], head.size.expr()), head.size.expr()));
   }
-  // With rotary_embedding_dim some elements of a head are copied.
+  // With rotary_embedding_dim, some elements of a head are only copied.
   bounds.operands[0] = inexact(bounds.operands[0]);
   const int length = rank == 4 ? 2 : 1;
   if (ranked_shape(query.context, 3)) {
@@ -287,7 +287,7 @@ Result<Bounds> rotary_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Entries of the batch by themselves; steps need those before them.
+// Batch entries are independent; steps need those before them.
 Result<Bounds> linear_attention_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query, false);
   bounds.splits[0] = true;

@@ -178,12 +178,12 @@ BoundsRule whole_operands() {
 
 namespace {
 
-// Runs of dims of both shapes that hold the same number of elements, as short as they can be told.
+// Minimal groups of dims of both shapes with the same number of elements.
 struct Nest {
   size_t in_begin, in_end, out_begin, out_end;
 };
 
-// The product of the dims before each place, as far as they are known.
+// The product of the dims before each position, as far as they are known.
 std::vector<Expr> products(const Shape& shape) {
   std::vector<Expr> out{Expr(1)};
   for (const Dim& dim : shape.dims()) {
@@ -216,14 +216,14 @@ bool all_known(const Shape& shape, size_t begin, size_t end) {
 bool has_no_elements(const Shape& shape) {
   return std::ranges::any_of(shape.dims(), [](const Dim& dim) { return dim.is_static() && dim.value() == 0; });
 }
-// How many dims of a nest are no plain 1: with one on either side the box is exact.
+// The number of dims of a nest that are not known to be 1: with one on either side, the box is exact.
 int64_t wide_dims(const Shape& shape, size_t begin, size_t end) {
   return std::count_if(shape.dims().begin() + static_cast<int64_t>(begin),
                        shape.dims().begin() + static_cast<int64_t>(end),
                        [](const Dim& dim) { return !dim.is_static() || dim.value() != 1; });
 }
 
-// The positions of a nest as one row, and a row taken apart again.
+// The positions of a nest as one row, and the decomposition of a row.
 BoxRange row_of(const BoundsQuery& query, const Nest& nest) {
   BoxRange row{Expr(0), Expr(0)};
   for (size_t d = nest.out_begin; d < nest.out_end; ++d) {

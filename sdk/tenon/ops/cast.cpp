@@ -48,7 +48,7 @@ Result<void> verify_target(const Op& op) {
                ": the attribute 'to' must hold a tensor type such as f16[*], it is ", to);
 }
 
-// Integers wide enough for extents keep them; what was cast to fewer bits or to float is not followed.
+// Integers wide enough for extents preserve them; casts to fewer bits or to floats are not followed.
 std::optional<std::vector<Dim>> cast_dims(const InferContext& context) {
   const ElementType to =
       context.op().is(Name(CastLike::kName)) ? context.type(1).element() : context.attr<Type>("to").element();

@@ -1,4 +1,4 @@
-// Changing element types. The type wanted is an attribute of kind `type` that holds an unranked tensor of it: f16[*].
+// Conversion of element types. The target type is an attribute of kind `type` that holds an unranked tensor: f16[*].
 #pragma once
 #include <tenon/ops/elementwise_views.hpp>
 #include <tenon/support/export.hpp>
@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-// The conversion that the attributes `saturate` and `round_mode` of an operator ask for.
+// The conversion that the attributes `saturate` and `round_mode` of an operator specify.
 TENON_API ConvertOptions convert_options_of(const Op& op);
 
 // output = input in another element type, as convert() in tensor/numeric.hpp defines it.
@@ -15,13 +15,13 @@ struct Cast : UnaryView<Cast> {
   using UnaryView::UnaryView;
   ElementType to() const { return attr<Type>("to").element(); }
 };
-// The same, into the element type of `target_type`, whose values do not matter.
+// The same, to the element type of `target_type`, whose values are ignored.
 struct CastLike : UnaryView<CastLike> {
   static constexpr std::string_view kName = "CastLike";
   using UnaryView::UnaryView;
   Value* target_type() const { return operand(1); }
 };
-// output has the bits of input, read as another element type of as many bits. Booleans are 0 or 1 afterwards.
+// output has the bits of input, reinterpreted as another element type of the same width. Booleans become 0 or 1.
 struct BitCast : UnaryView<BitCast> {
   static constexpr std::string_view kName = "BitCast";
   using UnaryView::UnaryView;

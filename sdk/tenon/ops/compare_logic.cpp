@@ -14,7 +14,7 @@ constexpr Trait kSymmetric = kBroadcasting | Trait::commutative;
 
 using Row = std::vector<Dim>;
 
-// Is a < b for all extents, for none, or is it not known?
+// Whether a < b for all extents, for none, or unknown.
 Dim less(const Dim& a, const Dim& b) {
   if (!a.known() || !b.known()) return {};
   if (never_negative(b - a - Dim(1))) return 1;

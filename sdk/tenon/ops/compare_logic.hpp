@@ -1,17 +1,17 @@
-// Comparisons, logic, and choosing by a condition. Operands broadcast as NumPy does; results are booleans but for
+// Comparisons, logic, and selection by a condition. Operands broadcast as in NumPy; results are booleans, except for
 // Where.
 #pragma once
 #include <tenon/ops/elementwise_views.hpp>
 
 namespace tenon {
 
-// Of any element type, strings and complex numbers included. NaN differs from everything, itself included.
+// Any element type, strings and complex numbers included. NaN differs from everything, itself included.
 struct Equal : BinaryView<Equal> {  // c = a == b
   static constexpr std::string_view kName = "Equal";
   using BinaryView::BinaryView;
 };
 
-// Of numbers; false where one is NaN.
+// Numbers; false where an operand is NaN.
 struct Less : BinaryView<Less> {  // c = a < b
   static constexpr std::string_view kName = "Less";
   using BinaryView::BinaryView;
@@ -29,7 +29,7 @@ struct GreaterOrEqual : BinaryView<GreaterOrEqual> {  // c = a >= b
   using BinaryView::BinaryView;
 };
 
-// Of booleans.
+// Booleans.
 struct And : BinaryView<And> {
   static constexpr std::string_view kName = "And";
   using BinaryView::BinaryView;
@@ -47,7 +47,7 @@ struct Not : UnaryView<Not> {
   using UnaryView::UnaryView;
 };
 
-// output = condition ? x : y; all three broadcast together. x and y are of one type, which may be any.
+// output = condition ? x : y; all three broadcast together. x and y have the same type, which may be any.
 struct Where : OpView<Where> {
   static constexpr std::string_view kName = "Where";
   using OpView::OpView;
@@ -60,7 +60,7 @@ struct IsNaN : UnaryView<IsNaN> {
   static constexpr std::string_view kName = "IsNaN";
   using UnaryView::UnaryView;
 };
-// True for the infinities that are asked for. Formats without infinity give false.
+// True for the infinities that the attributes select. Formats without infinity give false.
 struct IsInf : UnaryView<IsInf> {
   static constexpr std::string_view kName = "IsInf";
   using UnaryView::UnaryView;

@@ -11,7 +11,7 @@ struct Constant : OpView<Constant> {
   const Tensor& value() const { return *op().attributes().find("value")->get_if<Tensor>(); }
 };
 
-// y = x, of any type.
+// y = x, for any type.
 struct Identity : OpView<Identity> {
   static constexpr std::string_view kName = "Identity";
   using OpView::OpView;

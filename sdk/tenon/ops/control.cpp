@@ -7,7 +7,7 @@
 namespace tenon {
 namespace {
 
-// Branches take nothing: they use what is around them.
+// Branches have no inputs: they use outer values.
 InferredTypes infer_if(const InferContext& context) {
   const size_t count = context.op().result_count();
   for (const size_t branch : {size_t{0}, size_t{1}}) TENON_OK(check_region(context, branch, {}, count));
@@ -20,8 +20,8 @@ InferredTypes infer_if(const InferContext& context) {
   return types;
 }
 
-// A carried value is what it was before the first iteration, or what the body makes of it. A body may turn an optional
-// into what it holds; then there is an iteration.
+// The type of a carried value: before the first iteration, or as the body returns it. A body may turn an optional into
+// its content; then there is at least one iteration.
 Result<Type> carried_type(const Type& before, const Type& after) {
   if (before.is_optional() != after.is_optional()) return after;
   return join(before, after);
@@ -34,7 +34,7 @@ Type with_axis(const Type& slice, int64_t axis, const Dim& dim) {
   return Type(slice.element(), Shape(std::move(dims)));
 }
 
-// An output of a body that a run takes apart: a tensor, of `element` where that is one.
+// An output of a body that a run takes slices of: it must be a tensor, with element type `element` if that is given.
 Result<void> check_tensor(const InferContext& context, const Type& output, size_t i, ElementType element = {}) {
   const bool is_fit =
       output.is_tensor() && (!element.valid() || !output.element().valid() || output.element() == element);
@@ -79,7 +79,7 @@ Result<size_t> carried_by_scan(const InferContext& context) {
                ", it has ", operands, " operands");
 }
 
-// In number, kinds and element types.
+// Checks number, kinds and element types.
 Result<void> scan_body_fits(const InferContext& context) {
   TENON_TRY(carried, carried_by_scan(context));
   const size_t results = context.op().result_count();

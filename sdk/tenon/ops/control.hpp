@@ -1,4 +1,4 @@
-// Control flow: operators that run the regions they hold. A region may use values from around the operator.
+// Control flow: operators that run their regions. A region may use values from outside the operator.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 
@@ -13,15 +13,14 @@ struct If : OpView<If> {
   Region& else_branch() const { return op().region(1); }
 };
 
-// Runs the body for i = 0, 1, ... while i < M (no limit when absent) and the condition holds: `cond` at first (true
-// when absent), then what the body says.
+// Runs the body for i = 0, 1, ... while i < M (no limit when absent) and the condition holds: initially `cond` (true
+// when absent), then what the body returns.
 //
 //   body inputs    i (i64[]), condition (bool[]), carried values
 //   body outputs   condition, carried values, one slice for each scan output
-//   results        carried values as the last iteration left them, scan outputs: the slices stacked along a new first
-//   axis
+//   results        carried values after the last iteration, scan outputs: the slices stacked along a new first axis
 //
-// ONNX lets a body's condition be ignored where `cond` is absent; here, as in its reference implementation, it counts.
+// ONNX permits ignoring the body's condition if `cond` is absent; here, as in its reference implementation, it is used.
 struct Loop : OpView<Loop> {
   static constexpr std::string_view kName = "Loop";
   using OpView::OpView;

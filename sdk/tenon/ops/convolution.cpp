@@ -17,7 +17,7 @@ Result<void> same_rank(const Op& op, const Shape& x, const Shape& w) {
                " and ", w);
 }
 
-// Do `channels` inputs fit the `per_group` that w has, `group` times?
+// Checks that `channels` is `group` times the `per_group` channels of w.
 Result<void> channels_fit(const Op& op, const Dim& channels, const Dim& per_group, int64_t group) {
   if (group < 1) return error(Code::invalid_argument, "group of ", op.describe(), " is ", group, ", the least is 1");
   if (!channels.is_static() || !per_group.is_static()) return {};
@@ -32,7 +32,7 @@ Result<void> divides(const Op& op, const char* what, const Dim& extent, int64_t 
                ", must be a multiple of its group, ", group);
 }
 
-// A vector with one element for each of `channels`; scalars too, where `scalar` says so.
+// Checks that the operand is a vector with one element per channel, or with `scalar` also a scalar.
 Result<void> per_channel(const InferContext& context, size_t operand, const Dim& channels, bool scalar) {
   if (!context.has_operand(operand) || !context.type(operand).is_tensor()) return {};
   const Shape& shape = context.type(operand).shape();
@@ -64,7 +64,7 @@ Result<Shape> convolved(const InferContext& context, size_t x_at, size_t w_at) {
   return shape;
 }
 
-// Of an operator that convolves operand 0 by operand 1, its bias operand `bias`.
+// For an operator that convolves operand 0 with operand 1 and has its bias in operand `bias`.
 Result<std::vector<Type>> infer_biased(const InferContext& context, size_t bias) {
   TENON_TRY(shape, convolved(context, 0, 1));
   TENON_TRY(x, context.tensor(0));
@@ -133,7 +133,7 @@ Result<std::vector<Type>> infer_conv_transpose(const InferContext& context) {
 }
 
 Result<void> extent_is(const Op& op, const char* what, const Shape& shape, size_t axis, const Dim& expected) {
-  // A product beyond int64_t is no number, and no extent either.
+  // A product beyond int64_t is not a number, and cannot be an extent.
   if (!shape[axis].is_static() || !expected.known() || shape[axis].same_extent(expected)) return {};
   return error(Code::invalid_argument, what, " of ", op.describe(), " is ", shape, ", it needs ", expected, " at axis ",
                axis);
@@ -198,7 +198,7 @@ Result<std::vector<Type>> infer_causal_conv(const InferContext& context) {
 
 // ---- Bounds ----
 
-// Ranges of the groups' channels: of x [C] and w [M] when the output channels [min, max] are computed.
+// Ranges of the groups' channels in x [C] and w [M] if the output channels [min, max] are computed.
 struct Channels {
   DimBounds x, w;
 };
@@ -211,7 +211,7 @@ Channels channels_of(const BoundsQuery& query, const Dim& in) {
   return {exactly(groups(used, floordiv(in.expr(), Expr(group)))), exactly(out)};
 }
 
-// Of operands x at `x_at` and w at `w_at`; those in `per_channel` hold one element for each output channel, or one.
+// For operands x at `x_at` and w at `w_at`; those in `per_channel` have one element per output channel, or one.
 Result<Bounds> convolution_bounds(const BoundsQuery& query, size_t x_at, size_t w_at,
                                   std::initializer_list<size_t> per_channel) {
   Bounds bounds = all_whole(query);
@@ -227,7 +227,7 @@ Result<Bounds> convolution_bounds(const BoundsQuery& query, size_t x_at, size_t 
     read.push_back(window_reads(window, axis, query, (*x)[axis + 2]));
     taps.push_back(window_taps(window, axis));
   }
-  // Channels of one group each are multiplied in another order when only one group is left.
+  // With one channel per group, products are summed in another order if only one group is left.
   const size_t channel_dim[] = {1};
   const bool depthwise = query.context.attr<int64_t>("group", 1) > 1;
   bounds.same_bits = !depthwise || keeps_sums(query, channel_dim);
@@ -236,7 +236,7 @@ Result<Bounds> convolution_bounds(const BoundsQuery& query, size_t x_at, size_t 
   return bounds;
 }
 
-// Whole groups of channels, or channels of one group.
+// Allows whole groups of channels, or channels of one group.
 Result<void> set_groups(const SubBoxQuery& query, SubBoxOp& op) {
   const int64_t group = query.context.attr<int64_t>("group", 1), size = query.shape[1] / group;
   const StaticRange& out = query.box[1];
@@ -269,7 +269,7 @@ BoundsRule qlinear_conv_rule() {
           convolution_sub_box<0, 3>};
 }
 
-// Output o gets input i where o = i * stride - begin + k * dilation for a tap k.
+// Output o gets input i if o = i * stride - begin + k * dilation for a tap k.
 DimBounds transposed_reads(const Window& window, size_t axis, const Expr& begin, const BoxRange& out, const Dim& in) {
   const Expr stride(window.strides[axis]), reach = window.effective_kernel(axis).expr() - Expr(1);
   const BoxRange range{ceildiv(out.min + begin - reach, stride), floordiv(out.max + begin, stride)};
@@ -295,7 +295,7 @@ Result<Bounds> conv_transpose_bounds(const BoundsQuery& query) {
   const Expr group(query.context.attr<int64_t>("group", 1));
   const DimBounds channels = exactly(groups(outer_part(query.box[1], (*w)[1].expr()), floordiv((*x)[1].expr(), group)));
   bounds.operands[0].dims[1] = channels;
-  // No weight matters where no input reaches.
+  // No weight is used where no input contributes.
   bounds.operands[1].dims[0] = at_most({channels.min, channels.max});
   bounds.operands[1].dims[1] = at_most(inner_part(query.box[1], (*w)[1].expr()));
   if (!all_known(*x) || !all_known(query.shape)) return bounds;
@@ -308,7 +308,7 @@ Result<Bounds> conv_transpose_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// The crop's full output begins at crop.min * stride - begin; what stands before and behind the box is dropped by pads.
+// The crop's full output begins at crop.min * stride - begin; what is before and after the box is removed by pads.
 Result<void> conv_transpose_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   TENON_OK(set_groups(query, op));
   TENON_OK(require_elements(op, 0));
@@ -329,7 +329,7 @@ Result<void> conv_transpose_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   return {};
 }
 
-// Taps are moved by data, so that any pixel may be read.
+// Taps are displaced by data, so any pixel may be read.
 Result<Bounds> deform_conv_bounds(const BoundsQuery& query) {
   TENON_TRY(bounds, convolution_bounds(query, 0, 1, {3}));
   for (const size_t moved : {size_t{0}, size_t{1}}) {
@@ -351,7 +351,7 @@ Result<void> deform_conv_sub_box(const SubBoxQuery& query, SubBoxOp&) {
   return {};
 }
 
-// Column t reads columns t .. t + K - 1 of [past_state, input]; K - 1 of them are the past.
+// Column t reads columns t .. t + K - 1 of [past_state, input]; the past has K - 1 of them.
 Result<Bounds> causal_conv_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   const Shape *x = ranked_shape(query.context, 0), *w = ranked_shape(query.context, 1);
@@ -370,7 +370,7 @@ Result<Bounds> causal_conv_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Parts of time would need the columns before them as their past.
+// Parts along time would need the columns before them as their past.
 Result<void> causal_conv_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   TENON_OK(require_whole(query, 2));
   for (const size_t operand : {size_t{0}, size_t{3}}) {

@@ -10,10 +10,10 @@
 
 namespace tenon {
 
-// Where each result of `op` begins in operand 0, by its dims, if the operator is a crop: a Slice with steps of 1, a
-// Split. Nothing: it is none, or where it begins cannot be told. `types`: of all values.
+// The offset of each result of `op` in operand 0, per dim, if the operator is a crop: a Slice with steps of 1, or a
+// Split. Nothing: it is not a crop, or the offset is not known. `types`: types of all values.
 TENON_API std::optional<std::vector<std::vector<Expr>>> crop_begins(const Op& op, const TypeSource& types = {});
-// The same of result `result` alone.
+// The same for the single result `result`.
 TENON_API std::optional<std::vector<Expr>> crop_begin(const Op& op, size_t result, const TypeSource& types = {});
 
 }  // namespace tenon

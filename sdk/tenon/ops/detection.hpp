@@ -1,13 +1,13 @@
-// Choosing boxes.
+// Selection of boxes.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 
 namespace tenon {
 
-// For each batch entry and class, boxes in the order of falling scores, those left out whose intersection over union
-// with one chosen before is above iou_threshold (0 when absent), or whose score is not above score_threshold; at most
-// max_output_boxes_per_class (0 when absent). Boxes: [batch, boxes, 4], two opposite corners (y1, x1, y2, x2) in any
-// order, or with center_point_box (x, y, width, height); scores: [batch, classes, boxes].
+// For each batch entry and class, boxes in the order of descending scores, except those whose intersection over union
+// with a box selected before exceeds iou_threshold (0 when absent), or whose score does not exceed score_threshold; at
+// most max_output_boxes_per_class (0 when absent). Boxes: [batch, boxes, 4], two opposite corners (y1, x1, y2, x2) in
+// any order, or with center_point_box (x, y, width, height); scores: [batch, classes, boxes].
 // Result: i64[chosen, 3], rows of (batch, class, box).
 struct NonMaxSuppression : OpView<NonMaxSuppression> {
   static constexpr std::string_view kName = "NonMaxSuppression";

@@ -11,14 +11,14 @@
 
 namespace tenon {
 
-// The result's elements when every operand's are known as far as `f` needs; a scalar or one-element operand is
-// repeated. f takes one Dim per operand and gives the result's.
+// The result's elements, if every operand's are known as far as `f` needs them; a scalar or one-element operand is
+// repeated. f takes one Dim per operand and returns the result's.
 template <class F>
 std::optional<std::vector<Dim>> zip_dims(const InferContext& context, F f) {
   std::vector<std::vector<Dim>> operands;
   size_t count = 1;
   for (size_t i = 0; i < context.operand_count(); ++i) {
-    // Floats round and divide otherwise.
+    // Float arithmetic rounds and divides differently.
     if (context.type(i).is_tensor() && context.type(i).element().is_float()) return std::nullopt;
     auto dims = context.dims_value(i);
     if (!dims || dims->size() > kMostTracedDims) return std::nullopt;
@@ -36,7 +36,7 @@ std::optional<std::vector<Dim>> zip_dims(const InferContext& context, F f) {
   return out;
 }
 
-// Proved for all extents: symbols stand for dims, so they are never negative.
+// Whether this is proved for all extents: symbols are extents, so they are never negative.
 inline bool never_negative(const Dim& dim) {
   if (!dim.known()) return false;
   Assumptions extents;

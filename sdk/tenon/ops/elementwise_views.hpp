@@ -1,4 +1,4 @@
-// What views of operators with one or two operands share.
+// Base classes of views of operators with one or two operands.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 

@@ -48,7 +48,8 @@ Result<void> require_same_rank(const InferContext& context, size_t a, size_t b) 
   return type.is_tensor() && type.shape().ranked() ? require_rank(context, b, type.shape().rank()) : Result<void>();
 }
 
-// Along each axis but the one that they address, the indices (operand 1) have no more places than the data (operand 0).
+// Checks that along each axis except the one that they address, the indices (operand 1) are no longer than the data
+// (operand 0).
 Result<void> require_places_inside(const InferContext& context, const Shape& indices, size_t axis) {
   TENON_TRY(data, context.tensor(0));
   for (size_t d = 0; indices.ranked() && d < indices.dims().size(); ++d) {
@@ -72,7 +73,7 @@ InferredTypes infer_gather_elements(const InferContext& context) {
   return one_type(data.element, shape);
 }
 
-// How many axes of data an ND operator's indices address; nullopt when not known.
+// The number of axes of data that an ND operator's indices address; nullopt when not known.
 Result<std::optional<int64_t>> addressed_axes(const InferContext& context, const Shape& data, const Shape& indices,
                                               int64_t batch) {
   if (!indices.ranked()) return std::optional<int64_t>();
@@ -176,12 +177,12 @@ InferredTypes infer_compress(const InferContext& context) {
   return one_type(input.element, std::move(input.shape));
 }
 
-// The one number of operand `i`, if it is known; an error when it is not one number.
+// The single number of operand `i`, if it is known; an error if it is not a single number.
 Result<Dim> single_number(const InferContext& context, size_t i) {
   if (const Tensor* tensor = context.constant(i)) {
     const bool one = tensor->size() == 1;
     if (one && !tensor->element().is_float()) return Dim(tensor->int_at(0));
-    // Not NaN, and inside int64_t: outside of it the conversion has no meaning.
+    // Excludes NaN and values outside int64, for which the conversion is undefined.
     if (one && std::fabs(tensor->double_at(0)) < 0x1p63) return Dim(static_cast<int64_t>(tensor->double_at(0)));
     return error(Code::invalid_argument, "operand '", context.op().def()->operands()[i].name, "' of ",
                  context.op().describe(), " must be one number that fits 64 bits, it is ", *tensor,
@@ -246,8 +247,8 @@ InferredTypes infer_top_k(const InferContext& context) {
 
 // ---- Bounds ----
 
-// The least and the greatest of the indices that the box of `indices` holds, counted from the front; all positions when
-// they are not known.
+// The least and the greatest index in the box of `indices`, counted from the front; all positions if they are not
+// known.
 DimBounds gathered_range(const BoundsQuery& query, const Dim& extent, const Box& box) {
   const Tensor* indices = query.context.constant(1);
   const bool told = indices && indices->size() > 0 && extent.is_static();
@@ -290,7 +291,7 @@ Result<Bounds> gather_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Indices count from the first position of the axis, which therefore stays whole.
+// Indices count from the first position of the axis, so the axis must stay whole.
 Result<void> gather_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   const Shape& data = query.context.type(0).shape();
   TENON_TRY(axis, axis_attribute(query.context, "axis", 0, data.rank()));
@@ -306,7 +307,7 @@ Result<Bounds> gather_elements_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Batch dims and the trailing ones follow; where the addressed ones are read is data.
+// Batch dims and trailing dims follow; the positions in addressed dims depend on data.
 Result<Bounds> gather_nd_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   const Shape *data = ranked_shape(query.context, 0), *indices = ranked_shape(query.context, 1);
@@ -324,7 +325,7 @@ Result<Bounds> gather_nd_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Lines along the axis by themselves, as far as there are indices for them.
+// Lines along the axis are independent, as far as there are indices for them.
 Result<Bounds> scatter_elements_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   TENON_TRY(axis, axis_attribute(query.context, "axis", 0, query.shape.rank()));
@@ -339,13 +340,13 @@ Result<Bounds> scatter_elements_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Lines without an index stay what data is.
+// Lines without an index keep the values of data.
 Result<void> scatter_elements_sub_box(const SubBoxQuery& query, SubBoxOp&) {
   TENON_TRY(axis, axis_attribute(query.context, "axis", 0, static_cast<int64_t>(query.box.size())));
   return require_whole(query, axis);
 }
 
-// The dims that no index addresses by themselves.
+// Only the dims that no index addresses are independent.
 Result<Bounds> scatter_nd_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query, false);
   bounds.operands[0] = inexact(follow(query, 0, each_dim(query.box.size())));
@@ -400,7 +401,7 @@ using detail::kMoves;
 constexpr Trait kFinds = Trait::pure | Trait::layout_aware | Trait::data_dependent;
 const TypeSet kOrderedTypes("number, bool and string tensors", [](ElementType e) { return !e.is_complex(); });
 
-// data and indices first, result last, as gathering and scattering have it.
+// data and indices first, result last, for gathering and scattering.
 OpDef indexed(std::string_view name, std::string_view summary) {
   return OpDef(name)
       .summary(std::string(summary))

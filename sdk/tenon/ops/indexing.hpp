@@ -1,7 +1,7 @@
-// Operators that take or put elements by index, and those that find indices. Every element type, but for arithmetic
-// reductions and order.
+// Operators that read or write elements by index, and operators that find indices. Every element type, except for
+// arithmetic reductions and ordering.
 //
-// Indices in [-extent, extent) are allowed, negative ones count from the back; any other is an error at run time.
+// Indices must be in [-extent, extent), where negative ones count from the back; any other is an error at run time.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 
@@ -26,7 +26,7 @@ struct GatherElements : OpView<GatherElements> {
 };
 
 // y[b..., i..., s...] = data[b..., indices[b..., i..., :]..., s...]: the last axis of `indices` holds positions along
-// the axes of data behind the first batch_dims ones.
+// the axes of data after the first batch_dims ones.
 struct GatherND : OpView<GatherND> {
   static constexpr std::string_view kName = "GatherND";
   using OpView::OpView;
@@ -36,8 +36,7 @@ struct GatherND : OpView<GatherND> {
 };
 
 // y = data, then y[i with i[axis] replaced by indices[i]] = updates[i] for every i, in row-major order; or, by
-// `reduction`,
-// += (add), *= (mul), the larger (max) or the smaller (min) of both.
+// `reduction`, += (add), *= (mul), the larger (max) or the smaller (min) of both.
 struct ScatterElements : OpView<ScatterElements> {
   static constexpr std::string_view kName = "ScatterElements";
   using OpView::OpView;
@@ -59,8 +58,8 @@ struct ScatterND : OpView<ScatterND> {
   std::string reduction() const { return attr<std::string>("reduction", "none"); }
 };
 
-// y = past_cache, then y[b, p..., write_indices[b] + t, s...] = update[b, p..., t, s...], t and the sum along `axis`;
-// mode circular: the sum modulo the axis' extent. Without write_indices all are 0. For key and value caches.
+// y = past_cache, then y[b, p..., write_indices[b] + t, s...] = update[b, p..., t, s...], where t and the sum are along
+// `axis`; mode circular: the sum modulo the axis' extent. Without write_indices, all are 0. For key and value caches.
 struct TensorScatter : OpView<TensorScatter> {
   static constexpr std::string_view kName = "TensorScatter";
   using OpView::OpView;
@@ -71,7 +70,7 @@ struct TensorScatter : OpView<TensorScatter> {
   bool circular() const { return attr<std::string>("mode", "linear") == "circular"; }
 };
 
-// The slices of `input` along `axis` (without one: the elements of the flattened input) where `condition` holds; a
+// The slices of `input` along `axis` (without one: the elements of the flattened input) for which `condition` holds; a
 // condition shorter than the axis drops the rest.
 struct Compress : OpView<Compress> {
   static constexpr std::string_view kName = "Compress";
@@ -98,9 +97,10 @@ struct NonZero : OpView<NonZero> {
   Value* x() const { return operand(0); }
 };
 
-// Results: Y the different elements of the flattened x, or its different slices along `axis`, ascending (`sorted`) or
-// in the order in which they first stand in x; indices where each stands first; inverse_indices which of Y each of x
-// is; counts how often each occurs. Slices are compared element by element; NaN equals NaN and is the greatest.
+// Results: Y, the distinct elements of the flattened x, or its distinct slices along `axis`, ascending (`sorted`) or in
+// the order of their first occurrence in x; indices, the position of each first occurrence; inverse_indices, the
+// position in Y of each of x; counts, the number of occurrences. Slices are compared element by element; NaN equals NaN
+// and is the greatest.
 struct Unique : OpView<Unique> {
   static constexpr std::string_view kName = "Unique";
   using OpView::OpView;
@@ -108,8 +108,8 @@ struct Unique : OpView<Unique> {
   bool sorted() const { return attr<int64_t>("sorted", 1) != 0; }
 };
 
-// Results: the k largest (or smallest) elements along `axis`, in that order, and their indices. Of equal ones the lower
-// index comes first; NaN is the greatest.
+// Results: the k largest (or smallest) elements along `axis`, in that order, and their indices. Of equal elements, the
+// one with the lower index comes first; NaN is the greatest.
 struct TopK : OpView<TopK> {
   static constexpr std::string_view kName = "TopK";
   using OpView::OpView;

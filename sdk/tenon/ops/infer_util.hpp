@@ -1,5 +1,5 @@
-// What the shape rules of many families share: results, axes, integer operands, extents as expressions, and the rules
-// for operators that stand in shape arithmetic (infer_dims).
+// Helpers shared by the shape rules of many families: results, axes, integer operands, extents as expressions, and
+// rules for operators that are used in shape arithmetic (infer_dims).
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -18,10 +18,10 @@ namespace tenon {
 
 using InferredTypes = Result<std::vector<Type>>;
 
-// What computes each element from those of the operands at the same place.
+// Traits of operators that compute each element from those of the operands at the same position.
 inline constexpr Trait kElementwise = Trait::pure | Trait::elementwise | Trait::layout_oblivious;
 
-// Of integer products.
+// For integer products.
 inline constexpr TypeSet kByteTypes("8-bit integers", [](ElementType e) { return e == kI8 || e == kU8; });
 inline constexpr TypeSet kInt32Types("i32", [](ElementType e) { return e == kI32; });
 
@@ -32,47 +32,47 @@ inline std::vector<Type> one_type(ElementType element, Shape shape) { return {Ty
 
 // `rank` unknown extents.
 TENON_API Shape unknown_shape(int64_t rank);
-// The product of the dims; unknown when one is.
+// The product of the dims; unknown if any of them is.
 TENON_API Dim product_of(std::span<const Dim> dims);
-// The numbers, when every dim is one.
+// The numbers, if every dim is a known number.
 TENON_API std::optional<std::vector<int64_t>> numbers_of(std::span<const Dim> dims);
-// An extent computed from other extents, simplified with what holds for all extents: no symbol is negative.
+// An extent computed from other extents, simplified under the assumption that no symbol is negative.
 TENON_API Dim extent(const Expr& e);
-// Both known and certainly different.
+// Both are known and differ for all values of the symbols.
 TENON_API bool certainly_differ(const Dim& a, const Dim& b);
-// Known, and `bound` or more whatever the symbols are (which are not negative).
+// Known, and at least `bound` for all (non-negative) values of the symbols.
 TENON_API bool certainly_at_least(const Dim& dim, int64_t bound);
-// How many elements an operand of rank 1 has: how long a list of axes or extents is. nullopt when not known.
+// The number of elements of an operand of rank 1, such as a list of axes or extents. nullopt when not known.
 TENON_API std::optional<int64_t> static_length(const InferContext& context, size_t operand);
 
-// False when a tensor of this shape certainly has other than one element: for operands that hold one number.
+// False when a tensor of this shape cannot have exactly one element: for operands that hold one number.
 TENON_API bool may_be_one_number(const Shape& shape);
 
-// Is the optional operand there? Those at the end need not be listed.
+// Whether the optional operand is given. Trailing ones need not be listed.
 TENON_API bool given(const InferContext& context, size_t operand);
 
-// An error naming the operator and operand unless the operand's rank is unknown, or is `rank`, or is at least `rank`.
+// An error naming the operator and operand, unless the operand's rank is unknown or is (at least) `rank`.
 TENON_API Result<void> require_rank(const InferContext& context, size_t operand, int64_t rank);
 TENON_API Result<void> require_rank_at_least(const InferContext& context, size_t operand, int64_t rank);
-// An error unless the operand is of this shape as far as both are known.
+// An error, unless the operand has this shape as far as both are known.
 TENON_API Result<void> require_shape(const InferContext& context, size_t operand, const Shape& wanted);
 
-// ---- One of two types ----
+// ---- A value with either of two types ----
 
-// What holds for a value that is of either type: extents that agree, the rank if it agrees. Unknown when one is
-// unknown. Kinds or element types that differ: an error naming both.
+// What is known about a value that has either type: extents that agree, and the rank if it agrees. Unknown when one is
+// unknown. Different kinds or element types are an error naming both.
 TENON_API Result<Type> join(const Type& a, const Type& b);
 
 // ---- Regions ----
 
-// Region `region` takes as many inputs as it is `given`, declares each of a kind and element type that agree with it
-// where both are known, and has `outputs` outputs. A value that is given as an optional may be declared as what it
-// holds, and the other way round; shapes are asked by no run.
+// Checks that region `region` has one input per type in `given`, each declared with a kind and element type that agree
+// where both are known, and `outputs` outputs. A value that is given as an optional may be declared as its content
+// type, and vice versa; shapes are not checked by any run.
 TENON_API Result<void> check_region(const InferContext& context, size_t region, std::span<const Type> given,
                                     size_t outputs);
-// `rule`, which takes an InferContext, as what a definition verifies. Shape rules of operators that a run may leave out
-// are not heard (see may_be_left_out), what is verified is. For rules that refuse nothing for the sake of shapes: no
-// run makes regions fit, or kinds and element types.
+// `rule`, which takes an InferContext, as a verify rule of a definition. Shape rules of operators that a run might not
+// execute are ignored (see may_be_left_out), verify rules are not. For rules that never fail because of shapes: no run
+// can correct regions, or kinds and element types.
 template <class Rule>
 VerifyFn verified_by(Rule rule) {
   return [rule](const Op& op) -> Result<void> {
@@ -86,23 +86,23 @@ VerifyFn verified_by(Rule rule) {
 
 // The attribute `name` as an axis of a tensor of `rank`; an error naming the attribute.
 TENON_API Result<size_t> axis_attribute(const InferContext& context, Name name, int64_t fallback, int64_t rank);
-// Each in [-rank, rank) made non-negative; an error for one outside, or for one that stands twice.
+// Converts each from [-rank, rank) to non-negative; an error for one outside, or one that occurs twice.
 TENON_API Result<std::vector<size_t>> normalize_axes(std::span<const int64_t> axes, int64_t rank);
 
 // ---- Integer operands ----
 
-// The elements of an integer operand when all of them are numbers that are known.
+// The elements of an integer operand, if all of them are known numbers.
 TENON_API std::optional<std::vector<int64_t>> known_ints(const InferContext& context, size_t operand);
 
 // ---- Rules for shape arithmetic ----
 
-// More elements than any shape has are not traced: nullopt instead.
+// Longer lists than any shape are not traced: nullopt instead.
 inline constexpr size_t kMostTracedDims = 256;
 
-// The result has operand `i`'s elements in their order (Identity, Reshape, Squeeze, Unsqueeze ...).
+// The result has operand `i`'s elements in the same order (Identity, Reshape, Squeeze, Unsqueeze ...).
 TENON_API InferDimsFn dims_of_operand(size_t i);
 
-// Division of integers, which rounds towards zero: unknown unless the operands' signs make that a floor.
+// Integer division, which rounds towards zero: unknown unless the operands' signs make it equal to floor division.
 TENON_API Dim truncating_div(const Dim& a, const Dim& b);
 
 }  // namespace tenon

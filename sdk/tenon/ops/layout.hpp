@@ -1,5 +1,5 @@
-// Operators on how values lie in memory. As functions of logical indices they are the identity; what they do is told by
-// the layouts of operand and result. The pass assign-layouts places them.
+// Operators on the layout of values in memory. As functions of logical indices they are the identity; their effect is
+// given by the layouts of operand and result. The pass assign-layouts inserts them.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 
@@ -13,7 +13,7 @@ struct LayoutReorder : OpView<LayoutReorder> {
 };
 
 // output = input, in the same layout, with the lowest bits of `bits` in every slot that holds no element. Its cost is
-// that of the padding.
+// proportional to the padding.
 struct LayoutScrub : OpView<LayoutScrub> {
   static constexpr std::string_view kName = "layout.Scrub";
   using OpView::OpView;

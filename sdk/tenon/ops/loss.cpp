@@ -6,7 +6,7 @@
 namespace tenon {
 namespace {
 
-// The shape of one loss a place: the scores' without their classes, as far as the scores and the classes' shape tell.
+// The shape of one loss per position: that of the scores without the classes, as far as the shapes are known.
 Result<Shape> places_of(const InferContext& context, const Shape& scores, const Shape& classes) {
   if (!scores.ranked()) return classes;
   if (scores.rank() < 2) {
@@ -32,8 +32,8 @@ Result<std::vector<Type>> infer_loss(const InferContext& context) {
   return types;
 }
 
-// The loss of a place reads its scores and its class; a sum over places, all of them. The logarithms of probabilities,
-// result 1, read scores; the classes are cut along only because the operator runs on both.
+// The loss at a position reads its scores and its class; a sum over positions reads all of them. The logarithms of
+// probabilities, result 1, read only scores; the classes are cropped as well because the operator runs on both.
 Result<Bounds> loss_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   const size_t rank = query.box.size();

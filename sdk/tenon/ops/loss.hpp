@@ -1,8 +1,8 @@
-// Losses of classification: scores of shape [N, C, D1 ...], the wanted class of each place as integers [N, D1 ...], and
-// optionally a weight per class [C]. Places whose class is `ignore_index` count for nothing.
+// Losses of classification: scores of shape [N, C, D1 ...], the target class at each position as integers [N, D1 ...],
+// and optionally a weight per class [C]. Positions whose class is `ignore_index` are ignored.
 //
-// `reduction`: none gives the loss of each place, sum their sum, mean the sum over the sum of the places' weights (NaN
-// when that is 0). Sums are kept in f64. A class outside [0, C) is an error at run time.
+// `reduction`: none gives the loss at each position, sum their sum, mean the sum divided by the sum of the positions'
+// weights (NaN when that is 0). Sums are computed in f64. A class outside [0, C) is an error at run time.
 #pragma once
 #include <optional>
 #include <string>
@@ -25,7 +25,7 @@ struct NegativeLogLikelihoodLoss : LossView<NegativeLogLikelihoodLoss> {
   static constexpr std::string_view kName = "NegativeLogLikelihoodLoss";
   using LossView::LossView;
 };
-// The same of LogSoftmax(scores) along the classes, which is the second result where it is wanted.
+// The same for LogSoftmax(scores) along the classes, which is the second result if it is used.
 struct SoftmaxCrossEntropyLoss : LossView<SoftmaxCrossEntropyLoss> {
   static constexpr std::string_view kName = "SoftmaxCrossEntropyLoss";
   using LossView::LossView;

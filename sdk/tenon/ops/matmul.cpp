@@ -31,8 +31,8 @@ Result<std::vector<Type>> infer_product(const InferContext& context, size_t a_at
 
 Result<std::vector<Type>> infer_matmul(const InferContext& context) { return infer_product(context, 0, 1, {}); }
 
-// What a quantised factor or product of this shape is told by operand `at`: one number, one a line of a matrix (`rows`:
-// a row, else a column), or one a line of each matrix.
+// Checks the parameters in operand `at` of a quantised factor or product with this shape: one number, one per line of a
+// matrix (with `rows` per row, else per column), or one per line of each matrix.
 Result<void> require_parameters(const InferContext& context, size_t at, const Shape& shape, bool rows) {
   if (!given(context, at) || !shape.ranked()) return {};
   TENON_TRY(parameters, context.tensor(at));
@@ -140,7 +140,7 @@ Result<std::vector<Type>> infer_det(const InferContext& context) {
 
 // The dims of the result that A's and B's dims follow: the leading ones broadcast, then the rows and columns.
 struct ProductDims {
-  size_t batch;  // how many dims of the result lead
+  size_t batch;  // number of leading dims of the result
   int row, column;
 };
 ProductDims product_dims(const BoundsQuery& query, const Shape& a, const Shape& b) {
@@ -150,7 +150,7 @@ ProductDims product_dims(const BoundsQuery& query, const Shape& a, const Shape& 
 }
 
 // A matrix operand: its leading dims broadcast to the result's, its last two follow `rows` and `columns`. A vector has
-// only one of both, which is summed over.
+// only the one that is summed over.
 OperandBounds factor(const BoundsQuery& query, size_t operand, const ProductDims& dims, int rows, int columns) {
   const Shape& shape = *ranked_shape(query.context, operand);
   if (shape.rank() == 1) return boxed({whole_dim(shape[0])});
@@ -163,7 +163,7 @@ OperandBounds factor(const BoundsQuery& query, size_t operand, const ProductDims
   return bounds;
 }
 
-// Scales and zero points: one number, one for each row (column) as a vector, or with the leading dims of the result.
+// Scales and zero points: one number, one per row (column) as a vector, or one per row with the result's leading dims.
 OperandBounds along_lines(const BoundsQuery& query, size_t operand, const ProductDims& dims, bool of_rows) {
   const Shape* shape = ranked_shape(query.context, operand);
   if (!shape || shape->rank() == 0) return whole_operand(query, operand);
@@ -172,7 +172,8 @@ OperandBounds along_lines(const BoundsQuery& query, size_t operand, const Produc
   return factor(query, operand, dims, of_rows ? line : kWhole, of_rows ? kWhole : line);
 }
 
-// Y[..., i, j] of A[..., i, k] at `a_at` and B[..., k, j] at `b_at`; `of_rows` and `of_columns` hold a number a line.
+// Y[..., i, j] of A[..., i, k] at `a_at` and B[..., k, j] at `b_at`; `of_rows` and `of_columns` have one number per
+// line.
 Result<Bounds> product_bounds(const BoundsQuery& query, size_t a_at, size_t b_at,
                               std::initializer_list<size_t> of_rows = {},
                               std::initializer_list<size_t> of_columns = {}) {
@@ -203,7 +204,7 @@ Result<Bounds> gemm_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// A dim follows the dim of the result that has its label; what the result does not have is summed over.
+// A dim follows the dim of the result with its label; labels that the result lacks are summed over.
 Result<Bounds> einsum_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   std::vector<int64_t> ranks;
@@ -237,7 +238,7 @@ Result<Bounds> det_bounds(const BoundsQuery& query) {
 
 // ---- Equations ----
 
-// One term of an equation: its letters, and where "..." stands among them.
+// One term of an equation: its letters, and the position of "..." among them.
 struct Term {
   std::string letters;
   std::optional<size_t> ellipsis;

@@ -13,7 +13,7 @@
 namespace tenon {
 
 // Y[..., i, j] = sum over k of A[..., i, k] * B[..., k, j]; the leading axes broadcast. An A of rank 1 is one row, a B
-// of rank 1 one column, and that axis is not in Y. Integers wrap around.
+// of rank 1 is one column, and that axis is dropped from Y. Integers wrap around.
 struct MatMul : OpView<MatMul> {
   static constexpr std::string_view kName = "MatMul";
   using OpView::OpView;
@@ -36,7 +36,7 @@ struct Gemm : OpView<Gemm> {
 };
 
 // MatMul of (A - a_zero_point) and (B - b_zero_point), 8-bit integers, in i32. a_zero_point: a scalar, [M], or [..., M,
-// 1], one for each row; b_zero_point: a scalar, [N], or [..., 1, N], one for each column.
+// 1], one per row; b_zero_point: a scalar, [N], or [..., 1, N], one per column.
 struct MatMulInteger : OpView<MatMulInteger> {
   static constexpr std::string_view kName = "MatMulInteger";
   using OpView::OpView;
@@ -47,8 +47,8 @@ struct MatMulInteger : OpView<MatMulInteger> {
 };
 
 // y = quantise(MatMul((a - a_zero_point) * a_scale, (b - b_zero_point) * b_scale) / y_scale) + y_zero_point. Scales and
-// zero points of a are scalars or one for each row, of b one for each column (as in MatMulInteger), of y scalars or one
-// for each row. Integers round half to even and saturate; 8-bit floats round as Cast does.
+// zero points of a are scalars or one per row, of b one per column (as in MatMulInteger), of y scalars or one per row.
+// Integers are rounded with ties to even and saturate; 8-bit floats are rounded as by Cast.
 struct QLinearMatMul : OpView<QLinearMatMul> {
   static constexpr std::string_view kName = "QLinearMatMul";
   using OpView::OpView;
@@ -62,9 +62,9 @@ struct QLinearMatMul : OpView<QLinearMatMul> {
   Value* y_zero_point() const { return operand(7); }
 };
 
-// Einstein's summation: "ij,jk->ik" is Output[i, k] = sum over j of A[i, j] * B[j, k]. A label that an operand has
-// twice walks its diagonal; without "->" the output has the labels that occur once, in alphabetical order, after "...".
-// "..." stands for the axes that are not named; they broadcast.
+// Einstein summation: "ij,jk->ik" is Output[i, k] = sum over j of A[i, j] * B[j, k]. A label that an operand has twice
+// selects its diagonal; without "->" the output has the labels that occur once, in alphabetical order, after "...".
+// "..." denotes the axes that are not named; they broadcast.
 struct Einsum : OpView<Einsum> {
   static constexpr std::string_view kName = "Einsum";
   using OpView::OpView;
@@ -78,15 +78,15 @@ struct Det : OpView<Det> {
   Value* x() const { return operand(0); }
 };
 
-// An equation of Einsum with every axis of every operand labelled. Letters are labels by their code; axes under "..."
-// are kEllipsis + n, n counted from the right, so that they broadcast as NumPy's do.
+// An Einsum equation with every axis of every operand labelled. Letters are labels by their code; axes under "..." are
+// kEllipsis + n, with n counted from the right, so that they broadcast as in NumPy.
 struct TENON_API EinsumLabels {
   static constexpr int kEllipsis = 256;
   std::vector<std::vector<int>> operands;
   std::vector<int> output;
 
-  // `ranks`: one for each operand. Errors: another number of operands or axes, a bad character, an output label that no
-  // operand has or that stands twice.
+  // `ranks`: one per operand. Errors: a wrong number of operands or axes, an invalid character, an output label that no
+  // operand has or that occurs twice.
   static Result<EinsumLabels> parse(std::string_view equation, const std::vector<int64_t>& ranks);
 };
 

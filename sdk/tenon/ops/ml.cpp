@@ -11,7 +11,7 @@ namespace {
 
 // ---- LabelEncoder ----
 
-// Element type and number of the entries that one of the attributes PREFIX_tensor, PREFIX_strings ... holds.
+// Element type and number of the entries in one of the attributes PREFIX_tensor, PREFIX_strings ...
 struct Entries {
   ElementType element;
   int64_t count;
@@ -69,7 +69,7 @@ InferredTypes infer_trees(const InferContext& context) {
   return one_type(x.element, {x.shape.ranked() ? x.shape[0] : Dim(), context.attr<int64_t>("n_targets", 1)});
 }
 
-// Which features are picked is data.
+// The selected features depend on data.
 Result<Bounds> extractor_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   const size_t last = query.box.size() - 1;
@@ -79,7 +79,7 @@ Result<Bounds> extractor_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// All targets of a row come from one walk through the trees.
+// All targets of a row come from one traversal of the trees.
 Result<Bounds> trees_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   bounds.operands[0] = inexact(follow(query, 0, {0, kWhole}));
@@ -87,7 +87,7 @@ Result<Bounds> trees_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// A tensor attribute's elements; 0 when it is not there.
+// The number of elements of a tensor attribute; 0 if it is absent.
 int64_t tensor_size(const Op& op, const char* name) { return op.attr<Tensor>(name).size(); }
 
 Result<void> verify_trees(const Op& op) {

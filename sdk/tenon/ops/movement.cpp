@@ -1,4 +1,4 @@
-// Permuted, joined, cut into parts.
+// Permutation, concatenation and splitting.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +14,7 @@ using detail::mover;
 
 // ---- Shapes ----
 
-// Each axis once, counted from the front as in ONNX: readers of `perm` take its numbers as they stand.
+// Each axis must occur once, counted from the front as in ONNX: readers of `perm` use its numbers unchanged.
 Result<void> check_permutation(std::span<const int64_t> perm) {
   std::vector<bool> seen(perm.size());
   for (const int64_t axis : perm) {
@@ -80,7 +80,7 @@ std::optional<std::vector<Dim>> dims_of_concat(const InferContext& context) {
   return all;
 }
 
-// The length of part `i` of an axis cut into `count` parts.
+// The length of part `i` of an axis that is split into `count` parts.
 Dim part_of(const Dim& whole, int64_t count, int64_t i) {
   if (!whole.known()) return Dim();
   const Expr part = ceildiv(whole.expr(), Expr(count));
@@ -113,7 +113,7 @@ InferredTypes infer_split(const InferContext& context) {
         return error(Code::invalid_argument, "operand 'split' of ", context.op().describe(),
                      " has the negative length ", part);
       }
-      // The total may have overflowed, and then it is not known to differ.
+      // The total may have overflowed; then it is not known to differ.
       if (part.is_static() && whole.is_static() && part.value() > whole.value()) {
         return error(Code::invalid_argument, "operand 'split' of ", context.op().describe(), " has the length ", part,
                      ", axis ", axis, " of ", context.type(0), " has ", whole);
@@ -150,7 +150,7 @@ Result<Bounds> transpose_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Each operand's part of the box; empty for the operands beside it.
+// Each operand's part of the box; empty for operands outside it.
 Result<Bounds> concat_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   TENON_TRY(axis, axis_attribute(query.context, "axis", 0, query.shape.rank()));
@@ -170,10 +170,10 @@ Result<Bounds> concat_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Operands of which nothing is needed join with no positions.
+// Operands of which nothing is needed are concatenated with extent 0.
 Result<void> concat_sub_box(const SubBoxQuery&, SubBoxOp&) { return {}; }
 
-// Where result `result` of a Split begins on the axis, of extent `whole`; unknown where it is not told.
+// The position on the axis of extent `whole` at which result `result` of a Split begins; unknown if not determined.
 Dim part_begin(const InferContext& context, const Dim& whole, size_t result) {
   if (result == 0) return 0;
   const size_t count = context.op().result_count();
@@ -183,7 +183,7 @@ Dim part_begin(const InferContext& context, const Dim& whole, size_t result) {
     return std::accumulate(given->begin(), given->begin() + static_cast<int64_t>(result), Dim(0));
   }
   if (!whole.known()) return Dim();
-  // The sum of part_of() of those before it.
+  // The sum of part_of() of the results before it.
   const Expr part = ceildiv(whole.expr(), Expr(static_cast<int64_t>(count)));
   return extent(min(Expr(static_cast<int64_t>(result)) * part, whole.expr()));
 }
@@ -200,7 +200,7 @@ Result<Bounds> split_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// The crop is all of the one result, the others get nothing.
+// The crop is all of that one result; the others get nothing.
 Result<void> split_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   TENON_TRY(axis, axis_attribute(query.context, "axis", 0, static_cast<int64_t>(query.box.size())));
   std::vector<int64_t> lengths(query.context.op().result_count(), 0);

@@ -1,4 +1,4 @@
-// Operators that arrange elements by position: permuted, joined, cut, repeated, padded. Every element type.
+// Operators that rearrange elements by position: permute, join, crop, repeat, pad. Every element type.
 //
 // Axes may be negative and then count from the back.
 #pragma once
@@ -14,15 +14,15 @@ struct Transpose : OpView<Transpose> {
   Attribute::Integers perm() const { return attr<Attribute::Integers>("perm"); }  // empty: reversed
 };
 
-// The operands one behind the other along `axis`; their other extents are equal.
+// Concatenates the operands along `axis`; their other extents are equal.
 struct Concat : OpView<Concat> {
   static constexpr std::string_view kName = "Concat";
   using OpView::OpView;
   int64_t axis() const { return attr<int64_t>("axis"); }
 };
 
-// `input` cut along `axis` into parts of the lengths `split`, or into as many as there are results (`num_outputs`),
-// equally long but for the last ones, which take what is left.
+// Splits `input` along `axis` into parts of the lengths `split`, or into as many as there are results (`num_outputs`),
+// of equal length except for the last ones, which take the remainder.
 struct Split : OpView<Split> {
   static constexpr std::string_view kName = "Split";
   using OpView::OpView;
@@ -31,9 +31,9 @@ struct Split : OpView<Split> {
   int64_t axis() const { return attr<int64_t>("axis", 0); }
 };
 
-// y[..., i, ...] = data[..., starts[k] + i * steps[k], ...] along axes[k], up to but without ends[k]. Starts and ends
-// count from the back when negative and are clamped to the axis, so a slice may be empty; steps may be negative.
-// Without `axes` the first ones are meant, without `steps` steps of 1.
+// y[..., i, ...] = data[..., starts[k] + i * steps[k], ...] along axes[k], up to but without ends[k]. Negative starts
+// and ends count from the back; both are clamped to the axis, so a slice may be empty. Steps may be negative. Without
+// `axes`, the first axes are used; without `steps`, the steps are 1.
 struct Slice : OpView<Slice> {
   static constexpr std::string_view kName = "Slice";
   using OpView::OpView;
@@ -44,9 +44,9 @@ struct Slice : OpView<Slice> {
   Value* steps() const { return operand(4); }  // may be null
 };
 
-// `data` with pads[k] elements put before axis axes[k] and pads[n + k] behind it (n axes; negative: cut off). They are,
-// by `mode`: constant_value (0 when absent); data mirrored at its first and last element (reflect); the first and last
-// element (edge); data repeated (wrap).
+// `data` with pads[k] elements added before axis axes[k] and pads[n + k] after it (n axes; negative: cropped). By
+// `mode`, they are constant_value (0 when absent); data mirrored at its first and last element (reflect); the first and
+// last element (edge); data repeated (wrap).
 struct Pad : OpView<Pad> {
   static constexpr std::string_view kName = "Pad";
   using OpView::OpView;
@@ -74,8 +74,8 @@ struct Trilu : OpView<Trilu> {
   bool upper() const { return attr<int64_t>("upper", 1) != 0; }
 };
 
-// [N, C, H, W] -> [N, C / b^2, H * b, W * b], b = blocksize: channels become b x b squares of pixels. The square's
-// place is the slow part of the channel number (mode DCR), or the fast part (CRD).
+// [N, C, H, W] -> [N, C / b^2, H * b, W * b], b = blocksize: channels become b x b squares of pixels. The position in
+// the square is the slow part of the channel number (mode DCR), or the fast part (CRD).
 struct DepthToSpace : OpView<DepthToSpace> {
   static constexpr std::string_view kName = "DepthToSpace";
   using OpView::OpView;
@@ -92,8 +92,7 @@ struct SpaceToDepth : OpView<SpaceToDepth> {
   int64_t blocksize() const { return attr<int64_t>("blocksize"); }
 };
 
-// The first sequence_lens[b] elements along `time_axis` of each batch entry b in reversed order, the others as they
-// are.
+// Reverses the first sequence_lens[b] elements along `time_axis` of each batch entry b; the others are unchanged.
 struct ReverseSequence : OpView<ReverseSequence> {
   static constexpr std::string_view kName = "ReverseSequence";
   using OpView::OpView;
@@ -103,8 +102,7 @@ struct ReverseSequence : OpView<ReverseSequence> {
   int64_t time_axis() const { return attr<int64_t>("time_axis", 0); }
 };
 
-// Cut or padded with zeros around the middle, so that axes[k] gets extent shape[k]; an odd element more goes to the
-// end.
+// Cropped or padded with zeros symmetrically, so that axes[k] gets extent shape[k]; an odd element is at the end.
 struct CenterCropPad : OpView<CenterCropPad> {
   static constexpr std::string_view kName = "CenterCropPad";
   using OpView::OpView;

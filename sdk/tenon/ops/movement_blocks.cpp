@@ -1,4 +1,4 @@
-// Triangles, blocks of pixels, reversed sequences, the middle.
+// Triangles, blocks of pixels, reversed sequences, cropping and padding around the centre.
 #include <algorithm>
 #include <numeric>
 
@@ -90,14 +90,14 @@ InferredTypes infer_center_crop_pad(const InferContext& context) {
 
 // ---- Bounds ----
 
-// Zeros take the place of what is read in one triangle.
+// In one triangle, zeros replace what is read.
 Result<Bounds> trilu_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   bounds.operands[0] = inexact(follow(query, 0, each_dim(query.box.size())));
   return bounds;
 }
 
-// The diagonal k of the whole is another one of a part that begins elsewhere.
+// The diagonal k has another number in a part that begins elsewhere.
 Result<void> trilu_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   const size_t rank = query.box.size();
   const int64_t moved = query.box[rank - 2].min - query.box[rank - 1].min;
@@ -109,7 +109,7 @@ Result<void> trilu_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   return {};
 }
 
-// Pixel (h, w) of a channel is pixel (h / b, w / b) of the channel that (h mod b, w mod b) and the channel tell.
+// Pixel (h, w) of a channel is pixel (h / b, w / b) of the channel given by (h mod b, w mod b) and the channel.
 Result<Bounds> depth_to_space_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   if (!ranked_shape(query.context, 0) || !query.shape[1].known()) return bounds;
@@ -142,7 +142,7 @@ Result<Bounds> space_to_depth_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Whole blocks: all channels that make them, and rows and columns from a block's first to another's last.
+// Whole blocks only: all channels that form them, and rows and columns from a block's first to another's last.
 Result<void> depth_to_space_sub_box(const SubBoxQuery& query, SubBoxOp&) {
   const int64_t block = query.context.attr<int64_t>("blocksize");
   if (query.context.attr<std::string>("mode", "DCR") == "DCR") TENON_OK(require_whole(query, 1));

@@ -1,4 +1,4 @@
-// Inside of the family: what definitions of operators that move elements have alike.
+// Internal to the family: the common part of the definitions of operators that move elements.
 #pragma once
 #include <tenon/ops/infer_util.hpp>
 #include <tenon/ops/movement.hpp>
@@ -7,7 +7,7 @@ namespace tenon::detail {
 
 inline constexpr Trait kMoves = Trait::pure | Trait::movement | Trait::layout_aware;
 
-// Where input and output both are tensors of any one type.
+// A definition whose input and output are tensors of the same, arbitrary type.
 inline OpDef mover(std::string_view name, std::string_view summary, std::string_view input) {
   return OpDef(name)
       .summary(std::string(summary))

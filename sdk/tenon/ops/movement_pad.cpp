@@ -1,4 +1,4 @@
-// Padded and repeated.
+// Padding and repetition.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +14,7 @@ using detail::mover;
 
 // ---- Shapes ----
 
-// The axes that operand or attribute `axes` names; all when absent; nullopt when they are not known.
+// The axes in operand or attribute `axes`; all when absent; nullopt when they are not known.
 Result<std::optional<std::vector<size_t>>> axes_operand(const InferContext& context, size_t operand, int64_t rank) {
   std::vector<int64_t> axes(static_cast<size_t>(rank));
   std::iota(axes.begin(), axes.end(), int64_t{0});
@@ -87,7 +87,7 @@ struct PaddedDim {
   Expr extent;
 };
 
-// By dim; nothing for those whose padding or extent is not told.
+// Per dim; nothing where padding or extent are not known.
 Result<std::vector<std::optional<PaddedDim>>> padded_dims(const InferContext& context, const Shape& data) {
   std::vector<std::optional<PaddedDim>> out(data.dims().size());
   TENON_TRY(axes, axes_operand(context, 3, data.rank()));
@@ -106,14 +106,14 @@ Result<std::vector<std::optional<PaddedDim>>> padded_dims(const InferContext& co
   return out;
 }
 
-// The image of a range under |x|, then under the mirror at `last`: a range each time.
+// The image of a range under |x|, then under reflection at `last`: a range each time.
 BoxRange mirrored(const BoxRange& range, const Expr& last) {
   const BoxRange low{max(max(range.min, -range.max), Expr(0)), max(-range.min, range.max)};
   const BoxRange flipped{last - low.max, last - low.min};
   return {last - max(-flipped.min, flipped.max), last - max(max(flipped.min, -flipped.max), Expr(0))};
 }
 
-// The result extent tells how far behind the operand the padding reaches.
+// The result extent determines how far the padding extends after the operand.
 DimBounds padded_reads(const std::string& mode, const PaddedDim& dim, const BoxRange& box, const Dim& out,
                        const Dim& in) {
   const BoxRange range = shifted(box, Expr(-dim.before));
@@ -127,7 +127,7 @@ DimBounds padded_reads(const std::string& mode, const PaddedDim& dim, const BoxR
     return exactly({inside(range.min), inside(range.max)});
   }
   if (mode == "wrap") return exactly(shifted(inner_part(range, dim.extent), first));
-  // Beyond one mirror image the positions run to and fro.
+  // Beyond one reflection, the positions alternate in direction.
   const bool once = out.is_static() && last.is_constant() && dim.before <= last.constant() &&
                     out.value() - dim.before - 1 - last.constant() <= last.constant();
   return once ? exactly(shifted(mirrored(range, last), first)) : whole_dim(in, false);
@@ -147,8 +147,8 @@ Result<Bounds> pad_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Which padding gives `box` from the crop [low, high] of an operand of `extent`, all counted from its first position;
-// nothing when none does.
+// The padding that gives `box` from the crop [low, high] of an operand of `extent`, all counted from its first
+// position; nothing if there is none.
 struct PadPair {
   int64_t before, after;
 };
@@ -196,7 +196,7 @@ Result<Bounds> tile_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Repeated dims stay whole.
+// Repeated dims must stay whole.
 Result<void> tile_sub_box(const SubBoxQuery& query, SubBoxOp&) {
   for (size_t d = 0; d < query.box.size(); ++d) {
     if (query.context.type(0).shape()[d].value() != query.shape[d]) TENON_OK(require_whole(query, d));

@@ -1,4 +1,4 @@
-// Cut out.
+// Slices.
 #include <algorithm>
 #include <numeric>
 
@@ -14,8 +14,8 @@ using detail::mover;
 
 // ---- Shapes ----
 
-// A bound of a slice clamped to the axis; `last` is 0 for steps forward, -1 for steps back, where positions run from
-// -1.
+// A bound of a slice, clamped to the axis; `last` is 0 for positive steps and -1 for negative ones, for which positions
+// start at -1.
 Expr clamped_bound(const Expr& bound, const Expr& axis, int64_t last) {
   if (!bound.is_constant()) return max(Expr(last), min(bound, axis + Expr(last)));
   const int64_t value = bound.constant();
@@ -27,27 +27,27 @@ Expr clamped_bound(const Expr& bound, const Expr& axis, int64_t last) {
 
 Dim sliced_extent(const Dim& axis, const Dim& start, const Dim& end, int64_t step) {
   if (!axis.known() || !start.known() || !end.known()) return Dim();
-  // A bound that may turn out negative would count from the back then.
+  // A bound that may turn out negative would count from the back.
   for (const Dim& bound : {start, end}) {
     if (!bound.is_static() && !certainly_at_least(bound, 0)) return Dim();
   }
   const int64_t last = step > 0 ? 0 : -1;
   const Expr from = clamped_bound(start.expr(), axis.expr(), last), to = clamped_bound(end.expr(), axis.expr(), last);
-  // A step beyond the axis takes one element, whatever its length; so the division cannot overflow.
+  // A step beyond the axis takes one element, whatever its length, so the division cannot overflow.
   const int64_t most = axis.is_static() ? std::max<int64_t>(1, axis.value()) : INT32_MAX;
   const int64_t stride = std::clamp(step, -most, most);
   const Expr count = stride > 0 ? ceildiv(to - from, Expr(stride)) : ceildiv(from - to, Expr(-stride));
   return extent(max(Expr(0), count));
 }
 
-// What the operands of a Slice say, one entry per sliced axis. Bounds may be unknown.
+// The operands of a Slice, with one entry per sliced axis. Bounds may be unknown.
 struct Cuts {
   std::vector<size_t> axes;
   std::vector<Dim> starts, ends;
   std::vector<std::optional<int64_t>> steps;
 };
 
-// nullopt when it is not even known which axes are meant.
+// nullopt if not even the axes are known.
 Result<std::optional<Cuts>> cuts_of(const InferContext& context, int64_t rank) {
   const auto starts = context.dims_value(1), ends = context.dims_value(2);
   auto count = starts ? std::optional(static_cast<int64_t>(starts->size())) : static_length(context, 1);
@@ -112,7 +112,7 @@ std::optional<std::vector<Dim>> dims_of_slice(const InferContext& context) {
 
 // ---- Bounds ----
 
-// Position 0 of a slice, as an expression; nothing when it is not told.
+// Position 0 of a slice, as an expression; nothing if it is not known.
 std::optional<Expr> slice_start(const Dim& axis, const Dim& start, int64_t step) {
   if (!axis.known() || !start.known()) return std::nullopt;
   if (!start.is_static() && !certainly_at_least(start, 0)) return std::nullopt;
@@ -141,7 +141,7 @@ Result<Bounds> slice_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// From the first position of the crop to its last one; or, with a step back, from the last to the first.
+// From the first position of the crop to its last one; with a negative step, from the last to the first.
 Result<void> slice_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   TENON_TRY(cuts, cuts_of(query.context, static_cast<int64_t>(query.box.size())));
   const bool told = cuts && std::ranges::all_of(cuts->steps, [](const auto& step) { return step.has_value(); });

@@ -7,7 +7,7 @@
 namespace tenon {
 namespace {
 
-// The element type that ONNX's number for it in stash_type names.
+// The element type whose ONNX number is in stash_type.
 Result<ElementType> stash_element(const Op& op) {
   const int64_t number = op.attr<int64_t>("stash_type", 1);
   switch (number) {
@@ -21,7 +21,7 @@ Result<ElementType> stash_element(const Op& op) {
   }
 }
 
-// Operand `operand` must be a vector with one element a channel of x.
+// Checks that operand `operand` is a vector with one element per channel of x.
 Result<void> one_per_channel(const InferContext& context, size_t operand, const Shape& x) {
   TENON_OK(require_rank(context, operand, 1));
   const Type& type = context.type(operand);
@@ -105,7 +105,7 @@ InferredTypes infer_along_axes(const InferContext& context) {
 InferredTypes infer_lrn(const InferContext& context) {
   TENON_OK(require_rank_at_least(context, 0, 2));
   const int64_t size = context.attr<int64_t>("size");
-  // As of windows: sums with it must fit 64 bits.
+  // As for windows: sums with it must fit 64 bits.
   if (size < 1 || size > INT32_MAX) {
     return error(Code::invalid_argument, "size of ", context.op().describe(), " is ", size, ", which is outside [1, ",
                  INT32_MAX, "]");
@@ -122,10 +122,10 @@ InferredTypes infer_dropout(const InferContext& context) {
 
 // ---- Bounds ----
 
-// Where the channel of dim 1 is; a tensor of rank 1 has one channel.
+// The dim of the channels, 1; a tensor of rank 1 has one channel.
 std::vector<int> channel_dim(const BoundsQuery& query) { return {query.box.size() > 1 ? 1 : kWhole}; }
 
-// Parameters by channel; X position by position. In training the moments are those of whole channels.
+// Parameters per channel; X position by position. In training, the moments are those of whole channels.
 Result<Bounds> batch_bounds(const BoundsQuery& query) {
   const bool training = query.context.attr<int64_t>("training_mode", 0) != 0;
   Bounds bounds = all_whole(query);
@@ -154,7 +154,7 @@ Result<Bounds> batch_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Images and channels are normalised by themselves.
+// Images and channels are normalised independently.
 Result<Bounds> instance_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   std::vector<int> to = each_dim(query.box.size());
@@ -167,7 +167,7 @@ Result<Bounds> instance_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// The groups of channels that the box touches.
+// The groups of channels that overlap the box.
 Result<Bounds> group_bounds(const BoundsQuery& query) {
   TENON_TRY(bounds, instance_bounds(query));
   bounds.splits[1] = false;
@@ -183,8 +183,7 @@ Result<Bounds> group_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Rows from `axis` on are normalised by themselves; Scale and B broadcast. The statistics of a row have one place
-// there.
+// Rows from `axis` on are normalised independently; Scale and B broadcast. The statistics of a row have extent 1 there.
 Result<Bounds> layer_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   TENON_TRY(axis, axis_attribute(query.context, "axis", -1, query.shape.rank()));
@@ -197,7 +196,7 @@ Result<Bounds> layer_bounds(const BoundsQuery& query) {
   for (size_t i = 1; i < bounds.operands.size(); ++i) {
     bounds.operands[i] = broadcast_to(query, i);
     if (query.result == 0) continue;
-    // Not read, but what runs has it, of the whole row.
+    // Not read, but the operator that runs has it, for the whole row.
     const Shape* shape = ranked_shape(query.context, i);
     for (size_t d = 0; shape && d < shape->dims().size(); ++d) {
       DimBounds& dim = bounds.operands[i].dims[d];
@@ -221,7 +220,7 @@ Result<Bounds> axes_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// `size` channels around each, of an even size the one more above.
+// The `size` nearest channels of each; an even size has one more above.
 Result<Bounds> lrn_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   const int64_t size = query.context.attr<int64_t>("size");
@@ -235,7 +234,7 @@ Result<Bounds> lrn_bounds(const BoundsQuery& query) {
 
 Result<void> lrn_sub_box(const SubBoxQuery& query, SubBoxOp&) { return require_whole(query, 1); }
 
-// In training an element is dropped by a number that depends on its place in the whole.
+// In training, whether an element is dropped depends on a random number given by its position in the whole.
 Result<Bounds> dropout_bounds(const BoundsQuery& query) {
   const Tensor* training = query.context.has_operand(2) ? query.context.constant(2) : nullptr;
   const bool may_train =

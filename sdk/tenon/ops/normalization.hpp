@@ -1,13 +1,12 @@
-// Normalisations: elements less their mean, over their deviation, by groups of elements. Variances are of the
-// population (divided by the count), `epsilon` is added before the root unless stated otherwise.
+// Normalisations: elements minus their mean, divided by their standard deviation, over groups of elements. Variances
+// are of the population (divided by the count); `epsilon` is added before the root unless stated otherwise.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 
 namespace tenon {
 
-// Y = (X - mean) / sqrt(var + epsilon) * scale + B, each of them one for each channel (axis 1). With training_mode the
-// mean and variance are X's own, and running_mean = momentum * input_mean + (1 - momentum) * mean, running_var
-// likewise.
+// Y = (X - mean) / sqrt(var + epsilon) * scale + B, with one of each per channel (axis 1). With training_mode the mean
+// and variance are X's own, and running_mean = momentum * input_mean + (1 - momentum) * mean, running_var likewise.
 struct BatchNormalization : OpView<BatchNormalization> {
   static constexpr std::string_view kName = "BatchNormalization";
   using OpView::OpView;
@@ -20,7 +19,7 @@ struct BatchNormalization : OpView<BatchNormalization> {
   bool training_mode() const { return attr<int64_t>("training_mode", 0) != 0; }
 };
 
-// The same by the mean and variance of each channel of each image; scale, B: [C].
+// The same with the mean and variance of each channel of each image; scale, B: [C].
 struct InstanceNormalization : OpView<InstanceNormalization> {
   static constexpr std::string_view kName = "InstanceNormalization";
   using OpView::OpView;
@@ -30,7 +29,7 @@ struct InstanceNormalization : OpView<InstanceNormalization> {
   float epsilon() const { return attr<float>("epsilon", 1e-5f); }
 };
 
-// The same by the mean and variance of each of num_groups equal runs of channels of each image; scale, bias: [C].
+// The same with the mean and variance of each of num_groups equal ranges of channels of each image; scale, bias: [C].
 struct GroupNormalization : OpView<GroupNormalization> {
   static constexpr std::string_view kName = "GroupNormalization";
   using OpView::OpView;
@@ -78,15 +77,15 @@ struct MeanVarianceNormalization : OpView<MeanVarianceNormalization> {
   using OpView::OpView;
 };
 
-// Y = X / (bias + alpha / size * sum of X^2 over `size` channels around)^beta; of an even size the one more is above.
+// Y = X / (bias + alpha / size * sum of X^2 over the `size` nearest channels)^beta; an even size has one more above.
 struct LRN : OpView<LRN> {
   static constexpr std::string_view kName = "LRN";
   using OpView::OpView;
   int64_t size() const { return attr<int64_t>("size"); }
 };
 
-// output = data, mask = true. With training_mode each element is 0 with probability `ratio` (default 0.5), else
-// data / (1 - ratio), and mask says which; `seed` makes runs alike.
+// output = data, mask = true. With training_mode each element becomes 0 with probability `ratio` (default 0.5), else
+// data / (1 - ratio), and mask states which; with `seed`, runs are reproducible.
 struct Dropout : OpView<Dropout> {
   static constexpr std::string_view kName = "Dropout";
   using OpView::OpView;

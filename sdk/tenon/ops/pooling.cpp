@@ -45,7 +45,7 @@ InferredTypes infer_unpool(const InferContext& context) {
   return one_type(x.element, std::move(shape));
 }
 
-// Images [N, C, H, W] and boxes [R, columns] to [R, C, height, width].
+// From images [N, C, H, W] and boxes [R, columns] to [R, C, height, width].
 InferredTypes infer_boxes(const InferContext& context, int64_t columns, Dim height, Dim width) {
   TENON_OK(require_rank(context, 0, 4));
   TENON_OK(require_rank(context, 1, 2));
@@ -85,7 +85,7 @@ Result<Bounds> pool_bounds(const BoundsQuery& query) {
   std::vector<DimBounds> read{exactly(query.box[0]), exactly(query.box[1])};
   for (size_t axis = 0; axis < window.rank(); ++axis) read.push_back(window_reads(window, axis, query, (*x)[axis + 2]));
   bounds.operands[0] = boxed(std::move(read));
-  // A window may have one place only to point at, and places count in all of X.
+  // A window may have only one position to refer to, and positions are indices into all of X.
   if (query.result == 1) bounds.operands[0] = inexact(bounds.operands[0]);
   bounds.same_bits = query.result == 0;
   return bounds;
@@ -105,7 +105,7 @@ Result<Bounds> global_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Which image a box lies in, and where, is data; so what is read of X is its channels only.
+// The image of a box and its position depend on data, so only the channels of X are bounded.
 Result<Bounds> roi_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   bounds.operands[0] = inexact(follow(query, 0, {kWhole, 1, kWhole, kWhole}));

@@ -1,4 +1,4 @@
-// Pools: windows of [N, C, D1, D2 ...] folded to one element each; see window.hpp for windows, pads and ceil_mode.
+// Pooling: windows of [N, C, D1, D2 ...] reduced to one element each; see window.hpp for windows, pads and ceil_mode.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 #include <tenon/support/export.hpp>
@@ -7,8 +7,8 @@
 
 namespace tenon {
 
-// Y = the largest element of each window; padding does not take part; NaN is larger than all. Indices: where it stands,
-// as an index into all of X, row-major, or with storage_order 1 with the spatial axes column-major.
+// Y = the maximum of each window; padding is ignored; NaN is greater than all. Indices: the position of the maximum, as
+// a row-major index into all of X, or with storage_order 1 with the spatial axes column-major.
 struct MaxPool : OpView<MaxPool> {
   static constexpr std::string_view kName = "MaxPool";
   using OpView::OpView;
@@ -17,7 +17,7 @@ struct MaxPool : OpView<MaxPool> {
   Value* indices() const { return result(1); }
 };
 
-// Y = the mean of each window: over its elements inside X, or with count_include_pad also over the zeros of the
+// Y = the mean of each window: over its elements inside X or, with count_include_pad, including the zeros of the
 // padding.
 struct AveragePool : OpView<AveragePool> {
   static constexpr std::string_view kName = "AveragePool";
@@ -34,7 +34,7 @@ struct LpPool : OpView<LpPool> {
   int64_t p() const { return attr<int64_t>("p", 2); }
 };
 
-// The same over all spatial axes, which stay with extent 1.
+// The same over all spatial axes, which are kept with extent 1.
 struct GlobalMaxPool : OpView<GlobalMaxPool> {
   static constexpr std::string_view kName = "GlobalMaxPool";
   using OpView::OpView;
@@ -48,9 +48,9 @@ struct GlobalLpPool : OpView<GlobalLpPool> {
   using OpView::OpView;
 };
 
-// Undoes MaxPool: zeros, with the elements of X where I says, I counting in a tensor of the extents
-// (in - 1) * stride + kernel - pads. `output_shape`, when given, is what Y has instead: the same places of a larger
-// tensor.
+// Inverse of MaxPool: zeros, with the elements of X at the positions I, which are indices into a tensor of the extents
+// (in - 1) * stride + kernel - pads. `output_shape`, if given, is the shape of Y instead: the same positions in a
+// larger tensor.
 struct MaxUnpool : OpView<MaxUnpool> {
   static constexpr std::string_view kName = "MaxUnpool";
   using OpView::OpView;
@@ -59,9 +59,9 @@ struct MaxUnpool : OpView<MaxUnpool> {
   Value* output_shape() const { return operand(2); }  // may be null
 };
 
-// For each row [batch, x1, y1, x2, y2] of rois, times spatial_scale and rounded: the box, ends included, cut into
-// pooled_shape bins (that may overlap by one), the largest element of each; 0 for an empty bin. (Girshick, Fast R-CNN,
-// 2015, section 2.1)
+// For each row [batch, x1, y1, x2, y2] of rois, times spatial_scale and rounded: the box, ends included, is divided
+// into pooled_shape bins (which may overlap by one element), and the maximum of each is taken; 0 for an empty bin.
+// (Girshick, Fast R-CNN, 2015, section 2.1)
 struct MaxRoiPool : OpView<MaxRoiPool> {
   static constexpr std::string_view kName = "MaxRoiPool";
   using OpView::OpView;
@@ -69,8 +69,8 @@ struct MaxRoiPool : OpView<MaxRoiPool> {
   Value* rois() const { return operand(1); }
 };
 
-// For each row [x1, y1, x2, y2] of rois: the box is cut into output_height x output_width bins, each sampled at
-// sampling_ratio^2 (0: as many as the bin has elements) points by linear interpolation, and the mean or the largest
+// For each row [x1, y1, x2, y2] of rois: the box is divided into output_height x output_width bins, each sampled at
+// sampling_ratio^2 points (0: as many as the bin has elements) by linear interpolation, and their mean or maximum is
 // taken. (He et al., Mask R-CNN, 2017, section 3; "half_pixel" shifts the box by half an element, "output_half_pixel"
 // does not and makes boxes at least 1 wide.)
 struct RoiAlign : OpView<RoiAlign> {
@@ -81,7 +81,7 @@ struct RoiAlign : OpView<RoiAlign> {
   Value* batch_indices() const { return operand(2); }
 };
 
-// The extents of Y of MaxUnpool when no output_shape is given.
+// The extents of Y of MaxUnpool if no output_shape is given.
 TENON_API Result<Shape> max_unpool_shape(const Op& op, const Shape& x);
 
 }  // namespace tenon

@@ -50,7 +50,7 @@ Result<TensorType> checked_x(const InferContext& context) {
   if (x_dims && scale_dims) TENON_OK(scale_layout(context.op(), *x_dims, *scale_dims));
   const auto zero_dims = context.type(2).is_tensor() ? context.type(2).shape().static_dims() : std::nullopt;
   if (scale_dims && zero_dims && *scale_dims != *zero_dims) {
-    // One number may be written with rank 0 and with rank 1.
+    // A single number may have rank 0 or rank 1.
     TENON_TRY(scales, element_count(*scale_dims));
     TENON_TRY(zeros, element_count(*zero_dims));
     if (scales != 1 || zeros != 1) {
@@ -61,7 +61,7 @@ Result<TensorType> checked_x(const InferContext& context) {
   return x;
 }
 
-// The element type of the attribute, else `fallback`.
+// The element type in the attribute, else `fallback`.
 ElementType type_attr(const InferContext& context, Name name, ElementType fallback) {
   const Type type = context.attr<Type>(name);
   return type.is_tensor() ? type.element() : fallback;
@@ -93,7 +93,7 @@ Result<std::vector<Type>> infer_dynamic(const InferContext& context) {
 
 // ---- Bounds ----
 
-// A scale or zero point: one number; one for each position of the axis; or one for each block along it.
+// A scale or zero point: one number, one per position of the axis, or one per block along it.
 Result<OperandBounds> scale_bounds(const BoundsQuery& query, size_t operand) {
   const Shape* shape = ranked_shape(query.context, operand);
   if (!shape || shape->rank() == 0) return whole_operand(query, operand);
@@ -117,7 +117,7 @@ Result<Bounds> quantize_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Blocks are counted from the first position on.
+// Blocks are counted from the first position.
 Result<void> quantize_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   const int64_t block = query.context.attr<int64_t>("block_size", 0);
   if (block > 0) {

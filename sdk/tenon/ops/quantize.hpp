@@ -1,12 +1,12 @@
 // Linear quantisation: q = saturate(round(x / scale) + zero_point) and back, x = (q - zero_point) * scale.
 //
-// Scale and zero point (of one shape; the zero point may be absent, then it is 0) are
-//   per tensor   one number, when their rank is 0 or they have one element and x's axis is longer
+// Scale and zero point (of the same shape; an absent zero point is 0) are
+//   per tensor   one number, if their rank is 0 or they have one element and x's axis is longer
 //   per axis     [D] for the extent D of x's dim `axis`
-//   per block    of x's shape but for dim `axis`, which has ceil(D / block_size), when `block_size` > 0
-// Halves round to the even number. Integers saturate at the ends of their range. To narrow floats the zero point is 0,
-// and `saturate` decides what becomes of numbers that are too large (see ConvertOptions). `output_dtype` and
-// `precision` are types as Cast.to is; absent: as below.
+//   per block    of x's shape except in dim `axis`, which has extent ceil(D / block_size), if `block_size` > 0
+// Ties are rounded to even. Integers saturate. For narrow floats the zero point is 0, and `saturate` decides what
+// happens to numbers that are too large (see ConvertOptions). `output_dtype` and `precision` are types, like Cast.to;
+// if absent, as stated below.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 #include <tenon/support/export.hpp>
@@ -36,7 +36,7 @@ struct DequantizeLinear : QuantizeView<DequantizeLinear> {
   static constexpr std::string_view kName = "DequantizeLinear";
   using QuantizeView::QuantizeView;
 };
-// Quantises x to u8 by its own range, widened to hold 0: scale = (greatest - least) / 255 (1 for x = 0 everywhere,
+// Quantises x to u8 by its own range, extended to contain 0: scale = (greatest - least) / 255 (1 if x = 0 everywhere,
 // which ONNX leaves undefined), zero_point = saturate(round(-least / scale)). Results: y, y_scale, y_zero_point. In
 // f32.
 struct DynamicQuantizeLinear : OpView<DynamicQuantizeLinear> {
@@ -45,7 +45,7 @@ struct DynamicQuantizeLinear : OpView<DynamicQuantizeLinear> {
   Value* x() const { return operand(0); }
 };
 
-// Which scale belongs to an element: x is outer x extent x inner around `axis`, and the element (o, d, i) has scale
+// The index of each element's scale: x is outer x extent x inner around `axis`, and the element (o, d, i) has scale
 // number o * outer_step + d / block * axis_step + i * inner_step.
 struct ScaleLayout {
   int64_t outer = 1, extent = 1, inner = 1;

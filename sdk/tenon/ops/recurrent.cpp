@@ -59,8 +59,8 @@ InferFn recurrent(int64_t gates) {
   };
 }
 
-// Entries of the batch are run by themselves, each through all its steps; a forward layer needs no step behind the last
-// one asked for.
+// Batch entries are independent, each through all its steps; a forward layer needs no step after the last requested
+// one.
 Result<Bounds> recurrent_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query, false);
   const bool batch_first = query.context.attr<int64_t>("layout", 0) != 0;
@@ -70,7 +70,7 @@ Result<Bounds> recurrent_bounds(const BoundsQuery& query) {
     if (!ranked_shape(query.context, operand)) return;
     std::vector<int> to(rank, kWhole);
     to[at] = batch;
-    // Which steps and directions count is data.
+    // The valid steps and directions depend on data.
     bounds.operands[operand] = inexact(follow(query, operand, to));
   };
   along_batch(0, 3, batch_first ? 0 : 1);

@@ -1,10 +1,10 @@
 // Recurrent layers. X: [T, B, I] (time, batch, input), or with layout 1 [B, T, I]. W: [D, G * H, I], R: [D, G * H, H],
 // B: [D, 2 * G * H] (of W, then of R): D directions, G gates, hidden size H. Y: [T, D, B, H], with layout 1 [B, T, D,
-// H]; states: [D, B, H], with layout 1 [B, D, H]. sequence_lens: how many steps of each batch entry count; Y is 0
-// behind them, and the reverse direction starts at the last one.
+// B: [D, 2 * G * H] (of W, then of R): D directions, G gates, hidden size H. Y: [T, D, B, H], with layout 1 [B, T, D,
+// H]; states: [D, B, H], with layout 1 [B, D, H]. sequence_lens: the number of valid steps of each batch entry; Y is 0
+// after them, and the reverse direction starts at the last one.
 //
-// f, g, h are `activations`, three letters at most a direction; `clip` bounds what goes into them. W', R' stand for
-// transposes:
+// f, g, h are `activations`, at most three letters per direction; `clip` bounds their arguments. W', R' are transposes:
 //   x W' + b means the gate's rows of W times x_t, plus the gate's part of B.
 #pragma once
 #include <tenon/ir/op_view.hpp>

@@ -38,12 +38,12 @@ Shape without(const Shape& shape, const std::vector<bool>& folded, bool keep) {
   return Shape(std::move(dims));
 }
 
-// The result's shape when nobody knows which axes are folded.
+// The result's shape if the reduced axes are not known.
 Shape after_unknown_axes(const InferContext& context, const Shape& shape, bool keep) {
   const auto unknown = [](int64_t rank) { return Shape(std::vector<Dim>(static_cast<size_t>(rank))); };
   if (keep) return unknown(shape.rank());
   const auto axes = context.type(1).is_tensor() ? context.type(1).shape().static_dims() : std::nullopt;
-  // An empty list may mean all axes; a repeated axis folds only once, but ONNX forbids it.
+  // An empty list may mean all axes; a repeated axis is reduced only once, but ONNX forbids it.
   if (!axes || axes->size() != 1 || (*axes)[0] == 0 || (*axes)[0] > shape.rank()) return {};
   return unknown(shape.rank() - (*axes)[0]);
 }
@@ -89,7 +89,7 @@ Result<std::vector<Type>> infer_cumulative(const InferContext& context) {
 
 // ---- Bounds ----
 
-// A folded axis is read whole; the others follow the dims that the result keeps.
+// A reduced axis is read whole; the others follow the dims that the result keeps.
 void follow_unfolded(const BoundsQuery& query, const std::vector<bool>& folded, Bounds& bounds) {
   const bool keep = query.context.attr<int64_t>("keepdims", 1) != 0;
   std::vector<int> to;
@@ -122,7 +122,7 @@ Result<Bounds> arg_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Up to the last position asked for, or from the first one on when `reverse`; an `exclusive` scan leaves that one out.
+// Up to the last requested position, or from the first one on with `reverse`; an `exclusive` scan omits that one.
 Result<Bounds> scan_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query, false);
   const auto given = known_ints(query.context, 1);
@@ -145,7 +145,7 @@ Result<Bounds> scan_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// An exclusive scan has one more position than what it reads.
+// An exclusive scan has one more position than it reads.
 Result<void> scan_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   for (size_t d = 0; d < query.box.size(); ++d) {
     if (query.bounds.splits[d]) continue;
@@ -157,7 +157,7 @@ Result<void> scan_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
 
 // ---- Shape arithmetic ----
 
-// A shape vector folded into one extent (how many elements x has, its longest dim ...).
+// A shape vector reduced to one extent (the number of elements of x, its longest dim ...).
 using FoldExprs = Expr (*)(std::span<const Expr>);
 InferDimsFn folded_dims(FoldExprs fold) {
   return [fold](const InferContext& context) -> std::optional<std::vector<Dim>> {

@@ -1,8 +1,9 @@
-// Reductions: axes folded into one number each, positions of extremes, and running sums and products.
+// Reductions: axes reduced to one number each, positions of extrema, and running sums and products.
 //
-// Reduce...: `axes` (operand 1, i64[n], negative ones count from the back) are folded; without it, or when it is empty,
-// all axes are, or none when `noop_with_empty_axes`. Folded axes keep extent 1, or go when `keepdims` is 0. Folding
-// over nothing gives the number named below. Float sums are kept in f64 and rounded once; integer sums wrap around.
+// Reduce...: reduces `axes` (operand 1, i64[n], negative ones count from the back). If it is absent or empty, all axes
+// are reduced, or none with `noop_with_empty_axes`. Reduced axes keep extent 1, or are dropped when `keepdims` is 0. A
+// reduction over no elements gives the number stated below. Float sums are computed in f64 and rounded once; integer
+// sums wrap around.
 #pragma once
 #include <optional>
 #include <vector>
@@ -13,7 +14,7 @@
 
 namespace tenon {
 
-// Which of `rank` axes a Reduce... operator folds: `axes` are the operand's elements, none when it is absent.
+// Which of `rank` axes a Reduce... operator reduces: `axes` are the operand's elements, none when it is absent.
 TENON_API Result<std::vector<bool>> folded_axes(const Op& op, int64_t rank, const std::vector<int64_t>& axes);
 
 template <class Derived>
@@ -25,59 +26,59 @@ struct ReduceView : OpView<Derived> {
   bool empty_axes_fold_nothing() const { return this->template attr<int64_t>("noop_with_empty_axes", 0) != 0; }
 };
 
-// Sum of x; of nothing 0.
+// Sum of x; of no elements 0.
 struct ReduceSum : ReduceView<ReduceSum> {
   static constexpr std::string_view kName = "ReduceSum";
   using ReduceView::ReduceView;
 };
-// Sum of x over their number; of nothing NaN (integers: 0).
+// Mean of x; of no elements NaN (integers: 0).
 struct ReduceMean : ReduceView<ReduceMean> {
   static constexpr std::string_view kName = "ReduceMean";
   using ReduceView::ReduceView;
 };
-// The greatest x, NaN if there is one; of nothing -infinity, the least integer, false.
+// Maximum of x, NaN if there is one; of no elements -infinity, the least integer, false.
 struct ReduceMax : ReduceView<ReduceMax> {
   static constexpr std::string_view kName = "ReduceMax";
   using ReduceView::ReduceView;
 };
-// The least x, NaN if there is one; of nothing +infinity, the greatest integer, true.
+// Minimum of x, NaN if there is one; of no elements +infinity, the greatest integer, true.
 struct ReduceMin : ReduceView<ReduceMin> {
   static constexpr std::string_view kName = "ReduceMin";
   using ReduceView::ReduceView;
 };
-// Product of x; of nothing 1.
+// Product of x; of no elements 1.
 struct ReduceProd : ReduceView<ReduceProd> {
   static constexpr std::string_view kName = "ReduceProd";
   using ReduceView::ReduceView;
 };
-// Sum of |x|; of nothing 0.
+// Sum of |x|; of no elements 0.
 struct ReduceL1 : ReduceView<ReduceL1> {
   static constexpr std::string_view kName = "ReduceL1";
   using ReduceView::ReduceView;
 };
-// Sqrt of the sum of x^2; of nothing 0.
+// Sqrt of the sum of x^2; of no elements 0.
 struct ReduceL2 : ReduceView<ReduceL2> {
   static constexpr std::string_view kName = "ReduceL2";
   using ReduceView::ReduceView;
 };
-// Ln of the sum of x; of nothing -infinity.
+// Ln of the sum of x; of no elements -infinity.
 struct ReduceLogSum : ReduceView<ReduceLogSum> {
   static constexpr std::string_view kName = "ReduceLogSum";
   using ReduceView::ReduceView;
 };
-// Ln of the sum of e^x, without overflow; of nothing -infinity.
+// Ln of the sum of e^x, without overflow; of no elements -infinity.
 struct ReduceLogSumExp : ReduceView<ReduceLogSumExp> {
   static constexpr std::string_view kName = "ReduceLogSumExp";
   using ReduceView::ReduceView;
 };
-// Sum of x^2; of nothing 0.
+// Sum of x^2; of no elements 0.
 struct ReduceSumSquare : ReduceView<ReduceSumSquare> {
   static constexpr std::string_view kName = "ReduceSumSquare";
   using ReduceView::ReduceView;
 };
 
-// Where along `axis` the extreme stands, as i64: the first such place, or the last when `select_last_index`. NaN counts
-// as the extreme. The axis keeps extent 1, or goes when `keepdims` is 0.
+// The position of the extremum along `axis`, as i64: the first one, or the last with `select_last_index`. NaN counts as
+// the extremum. The axis keeps extent 1, or is dropped when `keepdims` is 0.
 template <class Derived>
 struct ArgView : OpView<Derived> {
   using OpView<Derived>::OpView;

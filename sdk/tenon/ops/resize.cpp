@@ -12,10 +12,10 @@
 namespace tenon {
 namespace {
 
-constexpr double kMostExtent = 1e15;     // of what a Resize gives
+constexpr double kMostExtent = 1e15;     // of the result of a Resize
 constexpr double kMostRegion = 1 << 20;  // of a region of interest, in extents of the image
 
-// The elements of a known operand, nullopt when it is absent, empty or not known.
+// The elements of a known operand; nullopt if it is absent, empty or not known.
 std::optional<std::vector<double>> known_numbers(const InferContext& context, size_t operand) {
   const Tensor* tensor = given(context, operand) ? context.constant(operand) : nullptr;
   if (!tensor || tensor->size() == 0) return {};
@@ -33,7 +33,7 @@ Result<std::vector<size_t>> resized_axes(const Op& op, int64_t rank) {
   return normalized;
 }
 
-// What is known of the extents without knowing all of them.
+// What is known about the extents if not all of them are.
 Result<Shape> partial_resize(const InferContext& context, const Shape& x) {
   TENON_TRY(axes, resized_axes(context.op(), x.rank()));
   Shape y = x;
@@ -153,14 +153,14 @@ InferredTypes infer_col2im(const InferContext& context) {
 
 // ---- Bounds ----
 
-// One axis of a Resize: the scale that it has, as far as it is told, and how it is mapped.
+// One axis of a Resize: its scale, as far as it is known, and how it is mapped.
 struct ScaledAxis {
   bool resized = true;
   std::optional<double> scale;
   double start = 0, end = 1;
 };
 
-// By axis. With static extents as the evaluator has it; else where the scale is stated, or follows from the extents.
+// Per axis. With static extents, as in the evaluator; otherwise if the scale is stated or follows from the extents.
 Result<std::vector<ScaledAxis>> scaled_axes(const BoundsQuery& query, const Shape& x) {
   const InferContext& context = query.context;
   std::vector<ScaledAxis> out(x.dims().size());
@@ -192,13 +192,13 @@ Result<std::vector<ScaledAxis>> scaled_axes(const BoundsQuery& query, const Shap
   return out;
 }
 
-// Is every output of the axis the input at its place?
+// Whether every output of the axis is the input at its position.
 bool is_kept(const Op& op, const ScaledAxis& axis, const Dim& in, const Dim& out) {
   if (!axis.resized) return true;
   return axis.scale == 1 && in.same_extent(out) && ResizeAxis(op, 1, 1, 1).keeps_unscaled();
 }
 
-// What outputs [begin, end] read at most: their coordinates, widened by what a tap reaches and cut to the axis.
+// A bound of what outputs [begin, end] read: their coordinates, widened by the reach of a tap and clamped to the axis.
 DimBounds reach_of(const ResizeAxis& axis, int64_t in, int64_t begin, int64_t end) {
   const auto [low, high] = std::minmax({axis.coordinate(begin), axis.coordinate(end)});
   const auto last = static_cast<double>(in - 1), reach = static_cast<double>(axis.reach());
@@ -206,8 +206,8 @@ DimBounds reach_of(const ResizeAxis& axis, int64_t in, int64_t begin, int64_t en
   return at_most({index(std::floor(low - reach)), index(std::ceil(high + reach))});
 }
 
-// The least and the greatest index that outputs [begin, end] read; coordinates run one way, so only those near an end
-// are looked at. Where many outputs share their taps, or have many, all that they reach.
+// The least and the greatest index that outputs [begin, end] read. Coordinates are monotonic, so only those near an end
+// are evaluated. If many outputs share their taps, or have many, the bound of reach_of() is used.
 DimBounds taps_of(const ResizeAxis& axis, int64_t in, int64_t begin, int64_t end) {
   constexpr int64_t kMostTaps = 1 << 20;
   int64_t looks = kMostTaps / (2 * axis.reach() + 1);
@@ -238,8 +238,8 @@ DimBounds taps_of(const ResizeAxis& axis, int64_t in, int64_t begin, int64_t end
   return least > greatest ? exactly({Expr(0), Expr(-1)}) : exactly({Expr(least), Expr(greatest)});
 }
 
-// 1 / scale as a ratio: exact where small numbers make it, else rounded to 2^-20, which is off by less than one
-// position for extents up to 2^20.
+// 1 / scale as a ratio: exact if small numbers give it, else rounded to 2^-20, which is off by less than one position
+// for extents up to 2^20.
 struct Ratio {
   int64_t numerator, denominator;
 };
@@ -253,7 +253,7 @@ std::optional<Ratio> inverse_of(double scale, bool exact_only) {
   return Ratio{static_cast<int64_t>(std::floor(static_cast<double>(kOne) / scale)), kOne};
 }
 
-// For ends that are expressions: a line along the coordinates, widened by what a tap reaches and by rounding.
+// For symbolic ends: a linear bound of the coordinates, widened by the reach of a tap and by rounding.
 DimBounds line_reads(const ResizeAxis& axis, double scale, const BoxRange& out, const Dim& in, bool small) {
   const auto ratio = inverse_of(scale, !small);
   if (!ratio || !in.known()) return whole_dim(in, false);
@@ -263,7 +263,7 @@ DimBounds line_reads(const ResizeAxis& axis, double scale, const BoxRange& out, 
     return floordiv(i * Expr(ratio->numerator), Expr(ratio->denominator)) +
            Expr(static_cast<int64_t>(std::floor(offset)));
   };
-  // Beyond the ends the border's element is read.
+  // Beyond the ends, the border's element is read.
   const Expr last = in.expr() - Expr(1);
   const auto inside = [&](const Expr& index) { return min(max(index, Expr(0)), last); };
   return at_most({inside(at(out.min) - margin), inside(at(out.max) + margin)});
@@ -293,7 +293,7 @@ Result<Bounds> resize_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Coordinates count from the whole axis; only an axis that is kept may be cut.
+// Coordinates depend on the whole axis; only an axis that is not resized may be cropped.
 Result<void> resize_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   const Shape &x = query.context.type(0).shape(), out(query.shape);
   const Box box = to_box(query.box);
@@ -314,7 +314,7 @@ Result<void> resize_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   return {};
 }
 
-// Points may lie anywhere.
+// Points may be anywhere.
 Result<Bounds> grid_sample_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   const Shape *x = ranked_shape(query.context, 0), *grid = ranked_shape(query.context, 1);
@@ -337,7 +337,7 @@ Result<Bounds> affine_grid_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Points are told by the extents of the whole grid.
+// Points depend on the extents of the whole grid.
 Result<void> affine_grid_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   for (size_t d = 1; d < query.box.size(); ++d) TENON_OK(require_whole(query, d));
   auto size = known_ints(query.context, 1);
@@ -468,7 +468,7 @@ Result<ResizePlan> ResizePlan::of(const Op& op, const Dims& in, const std::optio
     const auto extent = static_cast<double>(in[axis]);
     plan.resized[axis] = true;
     if (crops) plan.start[axis] = (*roi)[i], plan.end[axis] = (*roi)[i + axes.size()];
-    // Also what keeps scales from being so small that antialiasing would not end.
+    // This also prevents scales so small that antialiasing would not terminate.
     if (!(std::abs(plan.end[axis] - plan.start[axis]) <= kMostRegion)) {
       return error(Code::invalid_argument, "roi of ", op.describe(), " is [", plan.start[axis], ", ", plan.end[axis],
                    "] for axis ", axis, ", it may span ", kMostRegion, " times the extent");

@@ -11,7 +11,7 @@ namespace {
 
 double linear_weight(double x) { return std::max(0.0, 1 - std::abs(x)); }
 
-// Where the text of an attribute stands in `names`; the verifier has seen that it is one of them.
+// The index of an attribute's text in `names`; the verifier has checked that it is one of them.
 template <class E, size_t N>
 E choice(const Op& op, const char* attribute, const std::string_view (&names)[N]) {
   const auto text = op.attr<std::string>(attribute, std::string(names[0]));
@@ -60,7 +60,7 @@ double ResizeAxis::coordinate(int64_t i) const {
     case Coordinates::pytorch_half_pixel:
       if (out_ == 1) return 0;
       break;
-    // Moves the centre of the exact output onto the centre of the whole one.
+    // Moves the centre of the exact output to the centre of the rounded one.
     case Coordinates::half_pixel_symmetric: return in / 2 * (1 - out / (scale_ * in)) + (x + 0.5) / scale_ - 0.5;
     case Coordinates::half_pixel: break;
   }
@@ -74,7 +74,7 @@ bool ResizeAxis::by_scale_alone() const {
 
 bool ResizeAxis::keeps_unscaled() const {
   return coordinates_ != Coordinates::tf_half_pixel_for_nn && coordinates_ != Coordinates::tf_crop_and_resize &&
-         mode_ != Mode::cubic;  // whose outer weights round to 0 for some coefficients only
+         mode_ != Mode::cubic;  // whose outer weights round to 0 only for some coefficients
 }
 
 int64_t ResizeAxis::reach() const {
@@ -83,10 +83,10 @@ int64_t ResizeAxis::reach() const {
   return static_cast<int64_t>(std::ceil((mode_ == Mode::cubic ? 2 : 1) / width)) + 1;
 }
 
-// Neighbours of x and their weights: the kernel has its zero at x, and a scale < 1 widens it.
+// Neighbours of x and their weights: the kernel is centred at x, and a scale < 1 widens it.
 std::vector<ResizeTap> ResizeAxis::neighbours(double x) const {
   const double width = antialias_ ? std::min(scale_, 1.0) : 1;
-  // As many neighbours left as right of x, which counts as lying in (left, left + 1].
+  // As many neighbours to the left as to the right of x, which counts as being in (left, left + 1].
   const auto left = static_cast<int64_t>(std::ceil(x)) - 1;
   const auto first = static_cast<int64_t>(std::floor(-(mode_ == Mode::cubic ? 2 : 1) / width)) + 1;
   std::vector<ResizeTap> taps;
@@ -107,7 +107,7 @@ std::vector<ResizeTap> ResizeAxis::neighbours(double x) const {
 }
 
 ResizeTaps ResizeAxis::taps(int64_t i) const {
-  // Beyond twice the extent nothing changes, and every index stays far from overflow.
+  // Beyond twice the extent nothing changes, and all indices are far from overflow.
   const double x = std::clamp(coordinate(i), -2.0 * static_cast<double>(in_) - 8, 3.0 * static_cast<double>(in_) + 8);
   ResizeTaps out;
   out.outside = coordinates_ == Coordinates::tf_crop_and_resize && (x < 0 || x > static_cast<double>(in_ - 1));

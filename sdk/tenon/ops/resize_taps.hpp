@@ -1,4 +1,4 @@
-// Which elements of one axis an output of Resize reads, and with what weight: for its evaluator and its bounds rule.
+// Which elements of one axis an output of Resize reads, and their weights: for its evaluator and its bounds rule.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,10 +15,11 @@ struct ResizeTap {
 };
 struct ResizeTaps {
   std::vector<ResizeTap> taps;
-  bool outside = false;  // the region of interest leaves X there: extrapolation_value, nothing is read
+  bool outside = false;  // the region of interest is outside X here: extrapolation_value, nothing is read
 };
 
-// How the modes of a Resize map one axis of extent `in` to `out`. `start`, `end`: the region of interest, in shares.
+// How a Resize with these modes maps one axis of extent `in` to `out`. `start`, `end`: region of interest, as
+// fractions.
 class TENON_API ResizeAxis {
  public:
   enum class Coordinates : uint8_t {
@@ -35,15 +36,15 @@ class TENON_API ResizeAxis {
 
   ResizeAxis(const Op& op, int64_t in, int64_t out, double scale, double start = 0, double end = 1);
 
-  // Where output i lies among the inputs: affine in i.
+  // The position of output i among the inputs: affine in i.
   double coordinate(int64_t i) const;
   ResizeTaps taps(int64_t i) const;
-  // Every tap of output i has an index in [coordinate(i) - reach(), coordinate(i) + reach()], before it is cut to the
-  // axis.
+  // Every tap of output i has an index in [coordinate(i) - reach(), coordinate(i) + reach()], before it is clamped to
+  // the axis.
   int64_t reach() const;
-  // Does coordinate() depend on the scale alone, not on the extents?
+  // Whether coordinate() depends on the scale alone, not on the extents.
   bool by_scale_alone() const;
-  // Output i is input i, for a scale of 1 and equal extents, whatever these are.
+  // Whether output i is input i for a scale of 1 and equal extents, whatever the extents are.
   bool keeps_unscaled() const;
 
  private:

@@ -5,13 +5,13 @@
 namespace tenon {
 namespace {
 
-// What the elements of sequence operand `i` are; unknown when the sequence is.
+// The type of the elements of sequence operand `i`; unknown if the sequence is.
 Type element_of(const InferContext& context, size_t i) {
   const Type& type = context.type(i);
   return type.is_sequence() ? type.inner() : Type();
 }
 
-// Elements may differ in shape, so what is put into a sequence leaves of the shapes only what is common.
+// Elements may differ in shape, so an inserted element reduces the known shape to what is common.
 InferredTypes infer_construct(const InferContext& context) {
   Type element = context.type(0);
   for (size_t i = 1; i < context.operand_count(); ++i) {

@@ -1,4 +1,4 @@
-// Sequences (lists of values of one kind) and optionals (a value or nothing).
+// Sequences (lists of values of the same kind) and optionals (a value or nothing).
 //
 // Positions may be negative and then count from the back.
 #pragma once
@@ -6,13 +6,13 @@
 
 namespace tenon {
 
-// [input 0, input 1, ...]: tensors of one element type.
+// [input 0, input 1, ...]: tensors of the same element type.
 struct SequenceConstruct : OpView<SequenceConstruct> {
   static constexpr std::string_view kName = "SequenceConstruct";
   using OpView::OpView;
 };
 
-// A sequence without elements, of tensors of `dtype` (f32).
+// An empty sequence of tensors of `dtype` (default f32).
 struct SequenceEmpty : OpView<SequenceEmpty> {
   static constexpr std::string_view kName = "SequenceEmpty";
   using OpView::OpView;
@@ -27,7 +27,7 @@ struct SequenceAt : OpView<SequenceAt> {
   Value* position() const { return operand(1); }
 };
 
-// The sequence with `tensor` put before the element at `position`; at the end without one.
+// The sequence with `tensor` inserted before the element at `position`; at the end without one.
 struct SequenceInsert : OpView<SequenceInsert> {
   static constexpr std::string_view kName = "SequenceInsert";
   using OpView::OpView;
@@ -36,7 +36,7 @@ struct SequenceInsert : OpView<SequenceInsert> {
   Value* position() const { return operand(2); }  // may be null
 };
 
-// The sequence without the element at `position`; without the last one when there is none.
+// The sequence without the element at `position`; without a position, without the last element.
 struct SequenceErase : OpView<SequenceErase> {
   static constexpr std::string_view kName = "SequenceErase";
   using OpView::OpView;
@@ -51,8 +51,8 @@ struct SequenceLength : OpView<SequenceLength> {
   Value* input_sequence() const { return operand(0); }
 };
 
-// For each output of the body the sequence of what it gives for element 0, 1, ... of input_sequence, together with the
-// elements at the same place of further sequences, and with further tensors as they are.
+// For each output of the body, the sequence of its values for elements 0, 1, ... of input_sequence. The body also gets
+// the elements at the same position of further sequences, and further tensors unchanged.
 struct SequenceMap : OpView<SequenceMap> {
   static constexpr std::string_view kName = "SequenceMap";
   using OpView::OpView;
@@ -60,8 +60,8 @@ struct SequenceMap : OpView<SequenceMap> {
   Region& body() const { return op().region(0); }
 };
 
-// `input` cut along `axis`: into parts of the length `split` (a scalar; the last part takes what is left), of the
-// lengths `split` (a vector), or, without it, of length 1; those lose the axis unless `keepdims`.
+// `input` split along `axis`: into parts of the length `split` (a scalar; the last part takes the remainder), of the
+// lengths `split` (a vector), or, without it, of length 1; the latter lose the axis unless `keepdims`.
 struct SplitToSequence : OpView<SplitToSequence> {
   static constexpr std::string_view kName = "SplitToSequence";
   using OpView::OpView;
@@ -71,7 +71,7 @@ struct SplitToSequence : OpView<SplitToSequence> {
   bool keepdims() const { return attr<int64_t>("keepdims", 1) != 0; }
 };
 
-// The elements end to end along `axis`, or, with new_axis, stacked along a new axis `axis`.
+// The elements concatenated along `axis` or, with new_axis, stacked along a new axis `axis`.
 struct ConcatFromSequence : OpView<ConcatFromSequence> {
   static constexpr std::string_view kName = "ConcatFromSequence";
   using OpView::OpView;
@@ -80,21 +80,21 @@ struct ConcatFromSequence : OpView<ConcatFromSequence> {
   bool new_axis() const { return attr<int64_t>("new_axis", 0) != 0; }
 };
 
-// An optional that holds `input`, or nothing when there is none; `type` tells what it would hold.
+// An optional that holds `input`, or nothing if there is none; `type` states the type of its content.
 struct Optional : OpView<Optional> {
   static constexpr std::string_view kName = "Optional";
   using OpView::OpView;
   Value* input() const { return operand(0); }  // may be null
 };
 
-// What an optional holds; nothing is an error at run time. A value that is no optional is given back.
+// The content of an optional; an error at run time if it is empty. A value that is not an optional is returned as is.
 struct OptionalGetElement : OpView<OptionalGetElement> {
   static constexpr std::string_view kName = "OptionalGetElement";
   using OpView::OpView;
   Value* input() const { return operand(0); }
 };
 
-// Does the optional hold something? False without an operand; true for a value that is no optional. bool[].
+// Whether the optional holds a value. False without an operand; true for a value that is not an optional. bool[].
 struct OptionalHasElement : OpView<OptionalHasElement> {
   static constexpr std::string_view kName = "OptionalHasElement";
   using OpView::OpView;

@@ -11,7 +11,7 @@ namespace {
 
 // ---- Shape and Size ----
 
-// The axes [begin, end) that a Shape operator asks for, of a tensor of `rank`.
+// The axes [begin, end) that a Shape operator selects, for a tensor of `rank`.
 struct AxisRange {
   int64_t begin, end;
 };
@@ -49,8 +49,8 @@ std::optional<std::vector<Dim>> dims_of_size(const InferContext& context) {
 
 // ---- Reshape ----
 
-// What is left of data's elements for the one open extent, once the others are divided out. Extents that stand on both
-// sides cancel as they are, so that symbols may.
+// The extent of the open dim: data's elements divided by the other extents. Extents that occur on both sides are
+// cancelled first, so that they may be symbols.
 Result<Dim> open_extent(const InferContext& context, const Shape& data, const std::vector<Dim>& asked, size_t open) {
   std::vector<Dim> have = data.dims();
   Dim rest = 1;
@@ -140,7 +140,7 @@ InferredTypes infer_flatten(const InferContext& context) {
   return one_type(input.element, {product_of(dims.first(axis)), product_of(dims.subspan(axis))});
 }
 
-// The result's rank is known when the number of axes is.
+// The result's rank is known if the number of axes is.
 Shape shape_of_rank_change(const InferContext& context, const Shape& data, int64_t sign) {
   const auto count = static_length(context, 1);
   if (!count || !data.ranked() || data.rank() + sign * *count < 0) return Shape();
@@ -198,7 +198,7 @@ std::optional<std::vector<Dim>> dims_of_unsqueeze(const InferContext& context) {
 
 // ---- Tensors from shapes ----
 
-// The shape that integer operand `i` spells; an error when an extent is negative.
+// The shape given by integer operand `i`; an error if an extent is negative.
 Result<Shape> spelled_shape(const InferContext& context, size_t i) {
   auto dims = context.dims_value(i);
   if (!dims) {
@@ -221,7 +221,7 @@ InferredTypes infer_expand(const InferContext& context) {
   return one_type(input.element, std::move(shape));
 }
 
-// `value` as often as the only extent says.
+// `value`, repeated as often as the only extent states.
 std::optional<std::vector<Dim>> repeated(const std::optional<std::vector<Dim>>& count, const Dim& value) {
   if (!count || count->size() > 1) return std::nullopt;
   if (count->empty()) return std::vector<Dim>{value};
@@ -325,7 +325,7 @@ Result<Bounds> shape_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// The axes that the part is about.
+// Only the axes of the part.
 Result<void> shape_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   const Type& data = query.context.type(0);
   const int64_t begin = axes_of_shape(query.context, data.shape().rank()).begin;
@@ -334,7 +334,7 @@ Result<void> shape_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   return {};
 }
 
-// The crop has the part's elements in the part's order when it has as many.
+// The crop has the part's elements in the part's order if it has the same number of elements.
 Result<void> require_view(const SubBoxQuery& query, const SubBoxOp& op) {
   TENON_TRY(asked, element_count(extents_of(query.box)));
   TENON_TRY(cropped, element_count(extents_of(op.operands[0])));
@@ -348,7 +348,7 @@ Result<void> reshape_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   return {};
 }
 
-// Without a list of axes more of them might have extent 1 now.
+// Without a list of axes, more of them might have extent 1 in the part.
 Result<void> squeeze_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   TENON_OK(require_view(query, op));
   if (query.context.has_operand(1)) return {};
@@ -372,7 +372,7 @@ Result<void> spelled_sub_box(const SubBoxQuery& query, SubBoxOp& op, size_t oper
   return {};
 }
 
-// Only the operand's shape counts.
+// Only the operand's shape matters.
 Result<void> eye_like_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   op.operands[0] = query.box;
   op.attributes.set("k", query.context.attr<int64_t>("k", 0) + query.box[0].min - query.box[1].min);

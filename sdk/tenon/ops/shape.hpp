@@ -1,7 +1,7 @@
-// Operators on shapes: asking for one, giving a tensor another one, and making tensors from shapes.
+// Operators on shapes: reading a shape, changing the shape of a tensor, and making tensors from shapes.
 //
-// Axes may be negative and then count from the back. Extents of result shapes follow as expressions wherever the
-// operand's do, and so do the elements of integer vectors that are made of extents.
+// Axes may be negative and then count from the back. Extents of result shapes are inferred as expressions wherever the
+// operand's are, and so are the elements of integer vectors that consist of extents.
 #pragma once
 #include <tenon/ir/op_view.hpp>
 
@@ -23,8 +23,8 @@ struct Size : OpView<Size> {
   Value* data() const { return operand(0); }
 };
 
-// The elements of `data` in their order, under the shape that the integers of `shape` give. -1, at most once, stands
-// for what is left; 0 stands for data's extent at the same place, or for 0 where `allowzero` is set.
+// The elements of `data` in the same order, with the shape given by the integers of `shape`. -1, at most once, is
+// inferred from the others; 0 means data's extent at the same position, or 0 with `allowzero`.
 struct Reshape : OpView<Reshape> {
   static constexpr std::string_view kName = "Reshape";
   using OpView::OpView;
@@ -49,7 +49,7 @@ struct Squeeze : OpView<Squeeze> {
   Value* axes() const { return operand(1); }  // may be null
 };
 
-// With axes of extent 1 inserted, so that they stand at `axes` of the result.
+// With axes of extent 1 inserted, so that they are at `axes` of the result.
 struct Unsqueeze : OpView<Unsqueeze> {
   static constexpr std::string_view kName = "Unsqueeze";
   using OpView::OpView;
@@ -76,7 +76,7 @@ struct ConstantOfShape : OpView<ConstantOfShape> {
   }
 };
 
-// start, start + delta, ... as long as it lies before limit: max(0, ceil((limit - start) / delta)) elements. Scalars.
+// start, start + delta, ... while below limit: max(0, ceil((limit - start) / delta)) elements. Scalars.
 struct Range : OpView<Range> {
   static constexpr std::string_view kName = "Range";
   using OpView::OpView;

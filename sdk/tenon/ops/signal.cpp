@@ -21,7 +21,7 @@ Dim half_and_one(const Dim& length) {
   return length.known() ? extent(floordiv(length.expr(), Expr(2)) + Expr(1)) : Dim();
 }
 
-// The last axis holds real numbers or pairs.
+// Checks that the last axis holds real numbers or pairs.
 Result<void> check_complex_axis(const InferContext& context, const Shape& shape, bool real_only) {
   const Dim& last = shape.dims().back();
   if (!last.is_static() || last.value() == 1 || (last.value() == 2 && !real_only)) return {};
@@ -105,7 +105,7 @@ InferredTypes infer_mel(const InferContext& context) {
 
 // ---- Bounds ----
 
-// All of the transformed axis, and of a complex number.
+// All of the transformed axis, and both parts of a complex number.
 Result<Bounds> dft_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query, false);
   const Dim axis = query.context.has_operand(2) ? number_operand(query.context, 2) : Dim(-2);
@@ -117,7 +117,7 @@ Result<Bounds> dft_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Frame f reads N points from f * frame_step on, N as long as the window, or as stated, or the signal.
+// Frame f reads N points from f * frame_step on, where N is the window's length, or as stated, or the signal's length.
 Result<Bounds> stft_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);
   bounds.splits[2] = bounds.splits[3] = false;
@@ -131,7 +131,7 @@ Result<Bounds> stft_bounds(const BoundsQuery& query) {
   return bounds;
 }
 
-// Without a length of its own a frame is as long as the signal.
+// Without a length of its own, a frame is as long as the signal.
 Result<void> stft_sub_box(const SubBoxQuery& query, SubBoxOp& op) {
   if (query.bounds.operands[0].dims[1].whole) TENON_OK(require_whole(query, 1));
   return runs_as_it_is()(query, op);

@@ -5,9 +5,9 @@
 
 namespace tenon {
 
-// y[k] = sum over n of x[n] exp(-2 pi i k n / N) along `axis`, N = dft_length (the axis' extent when absent; x is cut
-// or padded with zeros to it). inverse: exp(+...), divided by N. onesided: k runs to N / 2 only; with inverse, x holds
-// those k and y is real, N = 2 (extent - 1) when dft_length is absent. f(16..64)[..., extent, ..., 1 or 2].
+// y[k] = sum over n of x[n] exp(-2 pi i k n / N) along `axis`, N = dft_length (the axis' extent when absent; x is
+// cropped or padded with zeros to it). inverse: exp(+...), divided by N. onesided: only k up to N / 2; with inverse, x
+// holds these k and y is real, N = 2 (extent - 1) when dft_length is absent. f(16..64)[..., extent, ..., 1 or 2].
 struct DFT : OpView<DFT> {
   static constexpr std::string_view kName = "DFT";
   using OpView::OpView;
@@ -19,7 +19,7 @@ struct DFT : OpView<DFT> {
 };
 
 // y[b, f, k] = sum over n of signal[b, f * frame_step + n] window[n] exp(-2 pi i k n / N), N = frame_length, or the
-// window's length, or the signal's. onesided (the default): k runs to N / 2 only. signal: [batch, length, 1 or 2]; y:
+// window's length, or the signal's. onesided (the default): only k up to N / 2. signal: [batch, length, 1 or 2]; y:
 // [batch, 1 + (length - N) / frame_step, bins, 2].
 struct STFT : OpView<STFT> {
   static constexpr std::string_view kName = "STFT";
@@ -51,9 +51,9 @@ struct BlackmanWindow : OpView<BlackmanWindow> {
   Value* size() const { return operand(0); }
 };
 
-// Triangular filters, evenly spaced on the mel scale 2595 log10(1 + f / 700) between the edges: the matrix that takes
+// Triangular filters, evenly spaced on the mel scale 2595 log10(1 + f / 700) between the edges: the matrix that maps
 // the dft_length / 2 + 1 bins of a one-sided spectrum to num_mel_bins. Filter i rises from corner i to corner i + 1 and
-// falls to corner i + 2, the corners being whole bins: floor((dft_length + 1) f / sample_rate).
+// falls to corner i + 2; corners are whole bins: floor((dft_length + 1) f / sample_rate).
 struct MelWeightMatrix : OpView<MelWeightMatrix> {
   static constexpr std::string_view kName = "MelWeightMatrix";
   using OpView::OpView;

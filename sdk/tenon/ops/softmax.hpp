@@ -21,7 +21,7 @@ struct LogSoftmax : SoftmaxView<LogSoftmax> {
   static constexpr std::string_view kName = "LogSoftmax";
   using SoftmaxView::SoftmaxView;
 };
-// 1 at the first greatest element along `axis`, 0 elsewhere
+// 1 at the first maximum along `axis`, 0 elsewhere
 struct Hardmax : SoftmaxView<Hardmax> {
   static constexpr std::string_view kName = "Hardmax";
   using SoftmaxView::SoftmaxView;

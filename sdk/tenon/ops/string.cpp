@@ -36,7 +36,7 @@ size_t tf_idf_numbers(const Op& op) { return op.attr<Attribute::Integers>("pool_
 
 InferredTypes infer_tf_idf(const InferContext& context) {
   TENON_TRY(x, context.tensor(0));
-  // The n-grams lie in the larger pool (verify_tf_idf); they are looked for in the one of the operand's type.
+  // The n-grams are in the larger pool (verify_tf_idf); they are searched in the one of the operand's type.
   const size_t strings = tf_idf_strings(context.op()), numbers = tf_idf_numbers(context.op());
   if (x.element.valid() && (x.element.is_string() ? strings < numbers : numbers < strings)) {
     return error(Code::invalid_argument, context.op().describe(), " has a pool of ", strings, " strings and one of ",
@@ -71,7 +71,7 @@ Result<void> verify_tf_idf(const Op& op) {
     return error(Code::invalid_argument, op.describe(), " has ", ngrams, " n-grams, ", indexes.size(),
                  " ngram_indexes and ", weights, " weights");
   }
-  // Y is one longer than the largest.
+  // Y has one element more than the largest index.
   const auto wrong = std::find_if(indexes.begin(), indexes.end(), [](int64_t index) {
     return index < 0 || index == std::numeric_limits<int64_t>::max();
   });
@@ -79,7 +79,7 @@ Result<void> verify_tf_idf(const Op& op) {
   return error(Code::invalid_argument, "attribute 'ngram_indexes' of ", op.describe(), " holds ", *wrong);
 }
 
-// How many pieces the longest row of Y has depends on all strings; the counts, result 1, do not.
+// The number of pieces in Y depends on all strings; the counts, result 1, do not.
 Result<Bounds> string_split_bounds(const BoundsQuery& query) {
   if (query.result == 0) return all_whole(query, false);
   Bounds bounds = all_whole(query);

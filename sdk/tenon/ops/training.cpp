@@ -7,8 +7,8 @@
 namespace tenon {
 namespace {
 
-// R and T, then for each tensor itself, its gradient and `states` of state; the results leave out R, T and the
-// gradients.
+// The number of tensors. Operands are R and T, then for each tensor itself, its gradient and `states` states; results
+// omit R, T and the gradients.
 size_t tensors_of(const Op& op, size_t states) {
   return op.operand_count() < 2 ? 0 : (op.operand_count() - 2) / (states + 2);
 }
@@ -21,7 +21,7 @@ Result<std::vector<Type>> infer_step(const InferContext& context) {
                  "' must be one number, it has shape ", context.type(i).shape());
   }
   const size_t count = tensors_of(context.op(), States);
-  std::vector<Type> tensors;  // what x, its gradient and its state together tell
+  std::vector<Type> tensors;  // combined from x, its gradient and its state
   for (size_t i = 0; i < count; ++i) {
     Type tensor;
     for (size_t group = 0; group < States + 2; ++group) {
@@ -36,7 +36,7 @@ Result<std::vector<Type>> infer_step(const InferContext& context) {
   return types;
 }
 
-// Result i of a tensor reads that tensor, its gradient and its state, element by element; of the others nothing.
+// Result i for a tensor reads that tensor, its gradient and its state, elementwise, and nothing of the others.
 template <size_t States>
 Result<Bounds> step_bounds(const BoundsQuery& query) {
   Bounds bounds = all_whole(query);

@@ -1,6 +1,6 @@
-// Steps of optimisers, of the domain ai.onnx.preview.training.
+// Optimiser steps, from the domain ai.onnx.preview.training.
 //
-// Operands: R, the learning rate (a scalar float); T, how many steps were done before (a scalar i64); then for n
+// Operands: R, the learning rate (a scalar float); T, the number of steps done before (a scalar i64); then for n
 // tensors to optimise X1 ... Xn, their gradients G1 ... Gn, and the optimiser's state of the same shapes. Results: the
 // new X1 ... Xn and the new state. In all of them g = norm_coefficient * x + G.
 #pragma once

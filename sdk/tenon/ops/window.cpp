@@ -15,7 +15,7 @@ Result<AutoPad> auto_pad_of(const Op& op) {
                "', it must be NOTSET, SAME_UPPER, SAME_LOWER or VALID");
 }
 
-// What a window is made of stays below this, so that products and sums of it fit int64_t.
+// The bound on a window's numbers, so that products and sums of them fit int64_t.
 constexpr int64_t kMostOfWindow = INT32_MAX;
 
 Result<void> within_bounds(const Op& op, const Window& window) {

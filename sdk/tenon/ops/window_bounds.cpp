@@ -9,12 +9,12 @@ bool is_same(const Window& window) {
   return window.auto_pad == AutoPad::same_upper || window.auto_pad == AutoPad::same_lower;
 }
 
-// Nothing outside the input is ever covered.
+// Whether no window ever covers anything outside the input.
 bool never_padded(const Window& window, size_t axis) {
   return !is_same(window) && !window.ceil_mode && window.pads[axis] <= 0 && window.pads[axis + window.rank()] <= 0;
 }
 
-// Windows that leave no input out, so that what is cut off at the border ends at an input that is read.
+// Whether windows skip no input, so that after clamping to the border the range ends at an input that is read.
 bool gapless(const Window& window, size_t axis) {
   const Dim& kernel = window.kernel[axis];
   return window.dilations[axis] == 1 && kernel.is_static() && window.strides[axis] <= kernel.value();
@@ -39,8 +39,8 @@ DimBounds window_taps(const Window& window, size_t axis) {
 Result<void> set_window_pads(const Window& window, const SubBoxQuery& query, size_t operand, SubBoxOp& op) {
   TENON_OK(require_elements(op, operand));
   Attribute::Integers pads(2 * window.rank());
-  // Behind the stated padding a window ends that was rounded up to. Whatever lies there counts for nothing, and may as
-  // well be padding, except for a mean that counts the padding.
+  // With ceil_mode, the last window may end after the stated padding. What is there has no effect, and may as well be
+  // padding, except for a mean that counts the padding.
   const bool rounds = window.ceil_mode && !is_same(window) &&
                       query.context.op().attr<int64_t>("count_include_pad", 0) != 0;
   bool rounds_up = false;

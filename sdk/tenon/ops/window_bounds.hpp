@@ -1,8 +1,8 @@
 // Which inputs windows (window.hpp) read for a box of outputs, and how the windowed operator runs on that part of its
 // input.
 //
-// Along a spatial axis the outputs [a, b] read the inputs [a * stride - begin, b * stride - begin + eff - 1], cut to
-// the input; what is cut off is padding. A part of the input padded by exactly that gives exactly those outputs.
+// Along a spatial axis the outputs [a, b] read the inputs [a * stride - begin, b * stride - begin + eff - 1], clamped
+// to the input; the rest is padding. A crop of the input with exactly that padding gives exactly those outputs.
 #pragma once
 #include <vector>
 
@@ -11,9 +11,9 @@
 
 namespace tenon {
 
-// Of spatial axis `axis`, dim axis + 2 of result and input alike.
+// The range that is read along spatial axis `axis`, which is dim axis + 2 of result and input.
 TENON_API DimBounds window_reads(const Window& window, size_t axis, const BoundsQuery& query, const Dim& in);
-// Of the taps of that axis: all, but some may only ever lie in the padding.
+// The range of taps along that axis: all, but some may only ever be in the padding.
 TENON_API DimBounds window_taps(const Window& window, size_t axis);
 
 // Sets the pads with which the operator runs on the crop of operand `operand`, and makes the padding explicit.

@@ -1,12 +1,12 @@
-// The rules of simplify-algebra as data: one term becomes another, for some element types. The pass turns each into a
-// rewrite; one test walks the table with random values.
+// The rules of simplify-algebra as data: one term is replaced by another, for some element types. The pass turns each
+// rule into a rewrite; one test checks the whole table with random values.
 //
 //   {"Add(x, 0)", "x", ints, "floats: -0 + 0 is 0"}
 //
 // Terms: `Name(a, b)` an operator; a number, `true` or `false`: a constant with all elements equal to it, bit for bit
 // (0 is not -0); `_` an absent operand; `Name(a) as b` an operator with a name for conditions; a word that begins with
-// `k`: any constant; another word: any value. A word that stands twice is one value. Commutative operators fit in both
-// orders.
+// `k`: any constant; any other word: any value. A word that occurs twice is the same value. Commutative operators match
+// in both orders.
 #pragma once
 #include <span>
 #include <string>
@@ -22,7 +22,7 @@ struct Term {
   enum class Kind : uint8_t { value, constant, number, truth, absent, op };
   Kind kind = Kind::value;
   std::string text;   // word, operator or number as written
-  std::string name;   // of a value or constant; of an operator that stands "as" it
+  std::string name;   // of a value or constant, or of an operator after "as"
   double number = 0;  // of a number or truth
   std::vector<Term> operands;
 };
@@ -30,17 +30,17 @@ TENON_API Result<Term> parse_term(std::string_view text);
 
 struct Rule {
   std::string_view from, to;
-  bool (*types)(ElementType);  // of the element type of the root's first operand that is no condition
-  // Why it holds, where that is not plain; and why it is not given for more types.
+  bool (*types)(ElementType);  // tests the element type of the root's first operand that is not a condition
+  // Why the rule holds, unless obvious, and why it does not apply to more types.
   std::string_view why;
   // A further condition; null: none.
   bool (*when)(const Match&) = nullptr;
 };
 
-// In the order in which they are tried at one operator. Every rule gives bit for bit what was there before, NaN and the
-// sign of zero included; the payload of a NaN and whether it signals are not counted.
+// In the order in which they are tried on an operator. Every rule preserves values bit for bit, NaN and the sign of
+// zero included, except for the payload of a NaN and whether it signals.
 TENON_API std::span<const Rule> rules();
-// It fits only where the type of the result stays what it was: in x + 0 the zero may not stretch x.
+// The rewrite applies only where it keeps the type of the result: in x + 0 the zero must not broadcast x.
 TENON_API Result<Rewrite> to_rewrite(const Rule& rule);
 
 }  // namespace tenon::algebra

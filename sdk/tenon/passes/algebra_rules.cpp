@@ -11,7 +11,7 @@ bool numbers(ElementType e) { return e.is_number(); }
 bool ints(ElementType e) { return e.is_int(); }
 bool signed_ints(ElementType e) { return e.is_signed_int(); }
 bool floats(ElementType e) { return e.is_float(); }
-// With a sign for their zero and NaN, as IEEE 754 has it.
+// Types with signed zeros and NaN, as in IEEE 754.
 bool ieee(ElementType e) { return e.kind() == ElementKind::ieee || e == kBF16; }
 bool ints_and_ieee(ElementType e) { return ints(e) || ieee(e); }
 bool signed_ints_and_ieee(ElementType e) { return signed_ints(e) || ieee(e); }
@@ -19,7 +19,7 @@ bool booleans(ElementType e) { return e.is_bool(); }
 bool all(ElementType) { return true; }
 bool ints_and_booleans(ElementType e) { return ints(e) || booleans(e); }
 
-// Every value of `from` is one of `to`.
+// Whether every value of `from` is also a value of `to`.
 bool holds_all_of(ElementType to, ElementType from) {
   if (to == from) return true;
   if (from.is_bool()) return to.is_int() || to == kF64 || to == kF32;
@@ -36,23 +36,23 @@ bool holds_all_of(ElementType to, ElementType from) {
 bool inner_cast_loses_nothing(const Match& match) {
   const ElementType x = match.value("x")->type().element(), inner = match.value("inner")->type().element();
   const ElementType outer = match.root().result()->type().element();
-  // 1 and 1.0 are different texts; integers wrap around on their way to integers, floats saturate: of what fits both
-  // make the same.
+  // 1 and 1.0 are different texts. Conversions to integers wrap around for integers and saturate for floats; both give
+  // the same for values that fit.
   if (outer.is_string() && inner != x) return false;
   if (x.is_int() && inner.is_float() && !outer.is_float() && !(outer.is_int() && holds_all_of(outer, x))) return false;
   return holds_all_of(inner, x);
 }
 
-// Of three constants, any two could be grouped, for ever.
+// With three constants, pairs could be regrouped for ever.
 bool x_is_no_constant(const Match& match) { return !constant_of(match.value("x")); }
 
-// Integers to a float power go by way of f64.
+// Integers to a float power are computed in f64.
 bool power_stays_exact(const Match& match) {
   const Op& root = match.root();
   return root.operand(0)->type().element().is_float() || root.operand(1)->type().element().is_int();
 }
 
-// Not NaN, and no zero whose sign would depend on the order of comparisons.
+// Neither NaN, nor a zero whose sign would depend on the order of comparisons.
 bool bounds_are_plain(const Match& match) {
   for (const char* name : {"k0", "k1", "k2", "k3"}) {
     const Tensor& bound = match.constant(name);
@@ -77,7 +77,7 @@ const Rule kRules[] = {
     {"Or(x, false)", "x", booleans, ""},
     {"Xor(x, false)", "x", booleans, ""},
 
-    // Absorbing elements, and what cancels.
+    // Absorbing elements, and terms that cancel.
     {"Mul(x, 0)", "0", ints, "floats: NaN and infinity times 0 are NaN, -1 * 0 is -0"},
     {"BitwiseAnd(x, 0)", "0", ints, ""},
     {"And(x, false)", "false", booleans, ""},
@@ -97,7 +97,7 @@ const Rule kRules[] = {
     {"LessOrEqual(x, x)", "true", ints, "floats: false for NaN"},
     {"GreaterOrEqual(x, x)", "true", ints, "floats: false for NaN"},
 
-    // Twice is once, or nothing.
+    // Idempotent operators and involutions.
     {"Neg(Neg(x))", "x", ints_and_ieee, ""},
     {"Not(Not(x))", "x", booleans, ""},
     {"BitwiseNot(BitwiseNot(x))", "x", ints, ""},
@@ -146,7 +146,7 @@ const Rule kRules[] = {
     {"Not(GreaterOrEqual(x, y))", "Less(x, y)", ints, "floats: both are false for NaN"},
     {"Xor(x, true)", "Not(x)", booleans, ""},
 
-    // Choices.
+    // Selection.
     {"Where(true, x, y)", "x", all, ""},
     {"Where(false, x, y)", "y", all, ""},
     {"Where(c, x, x)", "x", all, ""},
@@ -154,7 +154,7 @@ const Rule kRules[] = {
     {"Where(c, x, Where(c, y, z))", "Where(c, x, z)", all, ""},
     {"Where(Not(c), x, y)", "Where(c, y, x)", all, ""},
 
-    // Constants meet. Integers only: sums and products of floats round differently when regrouped.
+    // Combining constants. Integers only: sums and products of floats round differently when regrouped.
     {"Add(Add(x, k0), k1)", "Add(x, Add(k0, k1))", ints, "", x_is_no_constant},
     {"Mul(Mul(x, k0), k1)", "Mul(x, Mul(k0, k1))", ints, "", x_is_no_constant},
 };

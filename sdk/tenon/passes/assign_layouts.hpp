@@ -1,23 +1,23 @@
-// The pass assign-layouts: which layout every value of a graph has, so that the target's kernels and what it takes to
-// get from one layout to another cost least together.
+// The pass assign-layouts: chooses the layout of every value of a graph so that the total cost of the target's kernels
+// and of the conversions between layouts is minimal.
 //
 //   LayoutReport report;
 //   TENON_TRY(report, assign_layouts(graph, {.kernels = [&](const Op& op) { return target.layout_kernels(op); },
 //                                            .costs = target.layout_costs()}));
 //
-// Operators.  With kernels: one of them. Of Trait::layout_oblivious, elementwise: any layout that a kernel nearby or a
-// user brings in, the same for all operands and results (an operand that is broadcast has what is left of it). All
-// others, those that hold regions, those inside regions, and values of unknown rank: row-major. Inputs and outputs of
-// the graph are row-major, unless pinned. A pinned value lies in its layout, whoever makes it and whoever reads it.
-// Extents that only a run shows count as some number that no block divides, in costs and in the report's bytes.
+// Operators.  With kernels: one of these is chosen. Trait::layout_oblivious, elementwise: any layout of a kernel nearby
+// or of a user, the same for all operands and results (a broadcast operand has the remaining part of it). All others,
+// those with regions, those inside regions, and values of unknown rank: row-major. Inputs and outputs of the graph are
+// row-major unless pinned. A pinned value has its layout for its producer and all its users. Extents known only at run
+// time count as a number that no block divides, in costs and in the report's bytes.
 //
-// Constants come in every layout for nothing: there is a Constant for each layout that is wanted of them.
+// Constants cost nothing in any layout: there is a Constant for each layout that is needed.
 //
-// What it leaves: a ValueLayout on every value that is not row-major, with the state of its padding; layout.Reorder and
-// layout.Scrub where they are needed, before the first operator that does; the attribute "layout.kernel" = "padded" on
-// operators that work on padding, too. No other attribute changes, for operators speak of logical dims. Reorders,
-// scrubs and layouts of an earlier run that no user has pinned are taken out first: to run twice is to run once. Names
-// of inputs and outputs stay; pinned values keep theirs.
+// Results of the pass: a ValueLayout on every value that is not row-major, with the state of its padding;
+// layout.Reorder and layout.Scrub where they are needed, before the first operator that needs them; the attribute
+// "layout.kernel" = "padded" on operators that also compute on padding. No other attribute changes, because operators
+// refer to logical dims. Reorders, scrubs and unpinned layouts of an earlier run are removed first, so the pass is
+// idempotent. Names of inputs and outputs are kept, and so are those of pinned values.
 #pragma once
 #include <functional>
 #include <memory>
@@ -35,27 +35,27 @@
 namespace tenon {
 
 struct AssignLayoutsOptions {
-  // As TargetBackend::layout_kernels. Null: no operator has any.
+  // As TargetBackend::layout_kernels. Null: no operator has kernels.
   std::function<std::vector<LayoutKernel>(const Op&)> kernels;
-  BandwidthTable costs;  // empty: the bytes of both sides
+  BandwidthTable costs;  // empty: costs are the bytes of both sides
   PbqpOptions solver;
 };
 
-// The graph needs inferred types. Errors name operator and layouts: a kernel whose layout is none of its operand's
-// type, or that has an operand more than the operator; an operator none of whose kernels fits.
+// The graph needs inferred types. Errors name the operator and the layouts: a kernel whose layout does not fit its
+// operand's type, or that has too many operands; an operator for which no kernel fits.
 TENON_API Result<LayoutReport> assign_layouts(Graph& graph, const AssignLayoutsOptions& options = {});
 
-// That the layouts of values are such that each operator of the body can run: one of its kernels takes and gives them,
-// with the padding that it needs; oblivious operators have one layout; all others, and outputs, row-major;
-// "layout.kernel" stands where padding is worked on. What a run cannot show, since the reference reads every layout
-// anywhere.
+// Checks that each operator of the body can run with the layouts of its values: one of its kernels takes and produces
+// them, with the required padding; oblivious operators have a single layout; all others, and outputs, are row-major;
+// "layout.kernel" is set where padding is computed on. A run cannot show such faults, because the reference reads every
+// layout anywhere.
 TENON_API Result<void> verify_layouts(const Graph& graph, const AssignLayoutsOptions& options = {});
 
-// Does any value have a pinned layout?
+// Whether any value has a pinned layout.
 TENON_API bool has_pinned_layouts(const Graph& graph);
 
-// The same as a pass. `report` may be null. The pass of this name in the registry knows no kernels: it makes the
-// neighbours of pinned values fit.
+// assign_layouts as a pass. `report` may be null. The pass of this name in the registry knows no kernels; it adapts the
+// neighbours of pinned values.
 TENON_API Pass assign_layouts_pass(AssignLayoutsOptions options, std::shared_ptr<LayoutReport> report = nullptr);
 
 }  // namespace tenon

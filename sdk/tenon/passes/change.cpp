@@ -22,8 +22,8 @@ bool is_inside(const Op& inner, const Op& op) {
   return false;
 }
 
-// What `op` and the operators in its regions read, without the latter, which go together with it. An operator with
-// regions is rare, so that copies do not matter.
+// The producers of what `op` and the operators in its regions read, without the latter, which are erased together with
+// it. Operators with regions are rare, so copies do not matter.
 std::vector<Op*> producers_read_by(const Op& op) {
   std::vector<Op*> producers;
   const auto add = [&](const Op& reader) {
@@ -70,7 +70,7 @@ Result<void> replace_value(Value& old, Value& by) {
 }
 
 void erase_dead(Op& op, const std::function<void(Op&)>& erasing) {
-  std::unordered_set<const Op*> gone;  // an operator that several of them read stands in the list several times
+  std::unordered_set<const Op*> gone;  // an operator that several of them read is in the list several times
   std::vector<Op*> candidates = {&op};
   while (!candidates.empty()) {
     Op* candidate = candidates.back();

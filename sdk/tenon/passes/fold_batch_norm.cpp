@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = std::vector<double>;
 
-// y -> y * scale + shift, a pair of numbers for each channel.
+// y -> y * scale + shift, with a pair of numbers per channel.
 struct Affine {
   Numbers scale, shift;
 
@@ -25,19 +25,19 @@ struct Affine {
 
 // ---- Which channel an element belongs to ----
 
-// An operator that is linear in its constant weights, and makes `channels` channels along `axis` of a result of `rank`
-// axes.
+// An operator that is linear in its constant weights and produces `channels` channels along `axis` of a result with
+// `rank` axes.
 struct Linear {
   Op* op;
   const Tensor* weights;
   const Tensor* bias;  // may be null
   size_t axis, rank;
   int64_t channels;
-  // The channel of a weight: index / divisor % extent, and for grouped ConvTranspose the group's first channel added.
+  // The channel of a weight: index / divisor % extent, plus the group's first channel for grouped ConvTranspose.
   int64_t divisor = 1, extent = 1;
-  int64_t group_weights = 0;  // weights of a group; 0: one group
+  int64_t group_weights = 0;  // number of weights per group; 0: one group
 
-  // f(first, channel) for each run of `divisor` weights, all of which belong to the channel.
+  // Calls f(first, channel) for each run of `divisor` weights, which all belong to the channel.
   template <class F>
   void each_run(const F& f) const {
     const int64_t round = divisor * extent;
@@ -73,7 +73,7 @@ std::optional<Linear> linear_of(Op& op) {
     return Linear{&op, weights, bias, 1, rank, dims[1] * group, product(dims, 2), dims[1], weights->size() / group};
   }
   if (isa<Gemm>(op)) {
-    // One number for each column.
+    // One number per column.
     if (bias && bias->rank() == 2 && bias->dim(0) != 1) return std::nullopt;
     const bool turned = cast<Gemm>(op).trans_b();
     const int64_t columns = dims[turned ? 0 : 1];
@@ -85,7 +85,7 @@ std::optional<Linear> linear_of(Op& op) {
   return Linear{&op, weights, nullptr, result_rank - 1, result_rank, dims[1], 1, dims[1]};
 }
 
-// A constant that has one number for each channel, or one for all, and stretches nothing.
+// A constant with one number per channel, or one for all, that broadcasts nothing else.
 std::optional<Numbers> per_channel(const Tensor& tensor, const Linear& linear) {
   if (static_cast<size_t>(tensor.rank()) > linear.rank) return std::nullopt;
   const size_t missing = linear.rank - static_cast<size_t>(tensor.rank());
@@ -99,12 +99,12 @@ std::optional<Numbers> per_channel(const Tensor& tensor, const Linear& linear) {
 
 // ---- The new weights ----
 
-// Nothing when a weight that was finite would not be so any more.
+// Nothing if a finite weight would become infinite.
 std::optional<Tensor> scaled(const Linear& linear, const Numbers& scale) {
   auto made = Tensor::allocate(linear.weights->element(), linear.weights->dims());
   if (!made.ok()) return std::nullopt;
   bool overflows = false;
-  if (linear.weights->element() == kF32) {  // nearly always, and they are many
+  if (linear.weights->element() == kF32) {  // nearly always, and there are many
     const float* const from = linear.weights->as<float>().data();
     float* const to = made->mutable_as<float>().data();
     linear.each_run([&](int64_t first, size_t channel) {
@@ -140,7 +140,7 @@ bool all_are(const Numbers& numbers, double wanted) {
   return std::all_of(numbers.begin(), numbers.end(), [&](double number) { return number == wanted; });
 }
 
-// The operator with `affine` in its weights and bias.
+// The operator with `affine` folded into its weights and bias.
 Result<Value*> absorbed(Builder& builder, const Linear& linear, const Affine& affine) {
   if (!affine.is_finite()) return nullptr;
   Value* weights = linear.op->operand(1);
@@ -153,7 +153,7 @@ Result<Value*> absorbed(Builder& builder, const Linear& linear, const Affine& af
   const bool shifts = linear.bias || !all_are(affine.shift, 0);
   Attributes attributes = linear.op->attributes();
   if (isa<MatMul>(*linear.op)) {
-    // Into an addition that stands there already nothing would be gained.
+    // Nothing is gained if only an existing addition would be replaced.
     if (all_are(affine.scale, 1)) return nullptr;
     TENON_TRY(product, builder.op(MatMul::name(), {x, weights}));
     if (!shifts) return product;

@@ -10,19 +10,19 @@
 namespace tenon {
 namespace {
 
-// Constants may get this large, or as large as the constants that they are made of; beyond it (ConstantOfShape, Expand,
-// Range) the model would grow for nothing.
+// Constants may be of this size, or of the size of their operands; beyond it (ConstantOfShape, Expand, Range), the
+// model would grow without benefit.
 constexpr size_t kBudgetBytes = size_t{1} << 20;
 
 bool is_folded(const Op& op) {
   static const Name kConstant("Constant");
-  // Targets recognise quantised weights by it; folded, they would be floats.
+  // Targets recognise quantised weights by this operator; folded, they would become floats.
   static const Name kDequantize("DequantizeLinear");
   if (op.is(kConstant) || op.is(kDequantize) || op.region_count() > 0 || !op.has_uses()) return false;
   return is_repeatable(op) && (find_evaluator(op.name()) || op.def()->decompose_fn());
 }
 
-// The operands, when all are constants.
+// The operands, if all are constants.
 std::optional<std::vector<Datum>> constant_operands(const Op& op) {
   std::vector<Datum> operands;
   for (size_t i = 0; i < op.operand_count(); ++i) {
@@ -39,7 +39,7 @@ size_t bytes_of(const std::vector<Datum>& data) {
   return bytes;
 }
 
-// False when the types tell that the results would be too large; what they leave open is checked when it is there.
+// False if the types show that the results would be too large; what they leave open is checked afterwards.
 bool fits_budget(const Op& op, size_t budget) {
   size_t bytes = 0;
   for (size_t i = 0; i < op.result_count(); ++i) {
@@ -60,7 +60,7 @@ std::optional<std::vector<Datum>> folded(const Op& op) {
   const size_t budget = std::max(kBudgetBytes, bytes_of(*operands));
   if (!fits_budget(op, budget)) return std::nullopt;
   auto results = evaluate(op.name(), *std::move(operands), op.attributes(), op.result_count());
-  // What fails here (an index out of range) fails again in the run, if the run ever comes there.
+  // What fails here (an index out of range) fails again in the run, if it is executed.
   if (!results.ok() || bytes_of(*results) > budget) return std::nullopt;
   for (const Datum& result : *results) {
     if (!result.is_tensor()) return std::nullopt;
@@ -68,11 +68,12 @@ std::optional<std::vector<Datum>> folded(const Op& op) {
   return *std::move(results);
 }
 
-// How far back. Short: what is known whole on the way is a constant by now, and each step may branch.
+// The number of operators traced back. Small, because whatever is fully known is a constant by now, and each step may
+// branch.
 constexpr int kTracedOps = 8;
 
-// The one result as dims that are all known, though some operand is not: Shape of a static shape, and what is computed
-// from it.
+// The only result as known dims, although some operand is not known: Shape of a static shape, and what is computed from
+// it.
 std::optional<Tensor> folded_dims(const Op& op) {
   if (op.result_count() != 1 || !op.def()->infer_dims_fn()) return std::nullopt;
   const Type& type = op.result()->type();
@@ -118,13 +119,13 @@ Result<Change> fold_op(Op& op) {
     if (!op.result(i)->used()) continue;
     Value* constant = builder.constant(results[i].tensor(), op.result(i)->name());
     constant->producer()->set_label(op.label());
-    // A layout that a user has put on the value stays on what it has become.
+    // A user's layout on the value is kept on the constant.
     constant->set_layout(op.result(i)->shared_layout());
     TENON_OK(replace_value(*op.result(i), *constant), "folding ", op.describe());
   }
   const std::set<const Value*> constants = constants_read_by(op);
   op.erase();
-  // At once: large weights would be held in both forms until the end of the pass.
+  // Immediately: otherwise large weights would be in memory in both forms until the end of the pass.
   for (const Value* constant : constants) {
     if (!constant->used()) constant->producer()->erase();
   }
@@ -133,7 +134,7 @@ Result<Change> fold_op(Op& op) {
 
 namespace {
 
-// In order, so that a chain folds in one walk.
+// In order, so that a chain is folded in one traversal.
 Result<bool> fold_in(Region& region) {
   bool changed = false;
   for (Op* op = region.first(); op && !region.is_return(*op);) {

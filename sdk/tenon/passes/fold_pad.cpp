@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-// What a Pad adds around the spatial axes: begins, then ends. Nothing when it does something else too, or takes away.
+// What a Pad adds around the spatial axes: begins, then ends. Nothing if it pads other axes as well, or crops.
 std::optional<Dims> spatial_pads(const Op& op, size_t rank) {
   const auto pads = constant_ints_of(op.operand(1));
   if (op.attr<std::string>("mode", "constant") != "constant" || !pads || pads->size() % 2 != 0 || rank < 2) {
@@ -40,7 +40,7 @@ std::optional<Dims> spatial_pads(const Op& op, size_t rank) {
   return out;
 }
 
-// The element that a Pad puts around its data; nothing when only the run knows.
+// The element with which a Pad pads; nothing if it is known only at run time.
 std::optional<double> pad_value(const Op& op) {
   if (!op.operand(2)) return 0;
   const Tensor* tensor = constant_of(op.operand(2));
@@ -48,7 +48,7 @@ std::optional<double> pad_value(const Op& op) {
   return tensor->double_at(0);
 }
 
-// The window as it stands, when its pads are numbers.
+// The operator's window, if its pads are numbers.
 std::optional<Window> window_of(const Op& op, size_t rank) {
   if (rank < 3) return std::nullopt;
   const size_t spatial = rank - 2;
@@ -72,20 +72,19 @@ bool is_least(double value, ElementType element) {
   return element.is_signed_int() && element.bits() <= 32 && value == -std::ldexp(1.0, element.bits() - 1);
 }
 
-// May the operator make up for padding with `value` by pads of its own? Changes attributes that have to change with
-// them.
+// Whether pads of the operator itself can replace padding with `value`. Changes attributes that must change with them.
 bool takes_padding(const Op& op, const Window& window, const Dims& pads, double value, Attributes& attributes) {
   if (isa<Conv>(op)) return value == 0;
   const bool none_so_far = std::all_of(window.pads.begin(), window.pads.end(), [](int64_t pad) { return pad == 0; });
   if (isa<AveragePool>(op)) {
-    // The zeros counted, and go on counting; so must those that the pool has itself.
+    // The zeros were counted and must still be; so must the pool's own padding.
     if (value != 0 || !(none_so_far || op.attr<int64_t>("count_include_pad", 0) != 0)) return false;
     attributes.set("count_include_pad", 1);
     return true;
   }
   if (!is_least(value, op.operand(0)->type().element()) || (op.result_count() > 1 && op.result(1)->used()))
     return false;
-  // A window in the padding alone has no largest element.
+  // A window that is completely in the padding has no maximum.
   for (size_t i = 0; i < window.rank(); ++i) {
     const Dim kernel = window.effective_kernel(i);
     if (!kernel.is_static()) return false;
@@ -108,7 +107,7 @@ Result<std::vector<Value*>> take_padding(Builder& builder, const Match& match) {
   const auto window = window_of(op, rank);
   Attributes attributes = op.attributes();
   if (!pads || !value || !window) return declined;
-  // Far from any overflow, and within what a window may have.
+  // Far from any overflow, and within the limits of a window.
   const auto large = [](int64_t pad) { return pad <= -(1 << 30) || pad >= 1 << 30; };
   if (std::ranges::any_of(*pads, large) || std::ranges::any_of(window->pads, large)) return declined;
   if (!takes_padding(op, *window, *pads, *value, attributes)) return declined;

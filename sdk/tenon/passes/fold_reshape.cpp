@@ -9,8 +9,8 @@
 namespace tenon {
 namespace {
 
-// What a Reshape from `from` must be told to give `to`: numbers, 0 for an extent of `from` at the same place, and -1
-// once for an extent that follows from the others. Nothing when that cannot say it.
+// The shape operand with which a Reshape from `from` gives `to`: numbers, 0 for an extent of `from` at the same
+// position, and -1 once for an extent that follows from the others. Nothing if this cannot express it.
 struct Target {
   std::vector<int64_t> dims;
   bool allowzero = false;
@@ -24,7 +24,7 @@ std::optional<Target> target_shape(const Type& from, const Type& to) {
   for (size_t i = 0; i < to.shape().dims().size(); ++i) {
     const Dim& dim = to.shape()[i];
     if (dim.is_static()) {
-      // A zero would mean a copied extent, and leaves nothing to find the others by.
+      // A zero would mean a copied extent, and makes -1 undetermined.
       if (dim.value() == 0) return std::nullopt;
       target.dims.push_back(dim.value());
     } else if (ranked && i < from.shape().dims().size() && dim.same_extent(from.shape()[i])) {
@@ -34,7 +34,7 @@ std::optional<Target> target_shape(const Type& from, const Type& to) {
       ++open;
     }
   }
-  // Beside a copied extent that is 0 in the run, -1 would stand for anything.
+  // With a copied extent that is 0 at run time, -1 would be undetermined.
   const bool copies = std::find(target.dims.begin(), target.dims.end(), 0) != target.dims.end();
   return open == 0 || (open == 1 && !copies) ? std::optional(target) : std::nullopt;
 }
@@ -54,7 +54,7 @@ Result<Change> fold_reshape(Graph& graph) {
   using namespace pattern;
   const std::vector<Name> kViews = {Reshape::name(), Flatten::name(), Squeeze::name(), Unsqueeze::name()};
   const std::vector<Rewrite> rewrites = {
-      // The last one alone says where it ends.
+      // Only the last one determines the shape.
       Rewrite("chain")
           .match(op_among(kViews, {op_among(kViews, {any("x")}).and_more().shared()}).and_more())
           .with([](Builder& b, const Match& m) { return reshaped(b, m.value("x"), m.root().result()->type()); }),
@@ -63,7 +63,7 @@ Result<Change> fold_reshape(Graph& graph) {
           .with([](Builder&, const Match& m) -> Result<Value*> {
             return have_same_shape(m.value("x")->type(), m.root().result()->type()) ? m.value("x") : nullptr;
           }),
-      // A shape that is computed, though all but one of its extents are known.
+      // A computed shape of which all extents but one are known.
       Rewrite("computed")
           .match(op(Reshape::name(), {any("x"), any("shape")}))
           .with([](Builder& b, const Match& m) -> Result<Value*> {

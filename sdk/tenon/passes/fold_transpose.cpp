@@ -19,7 +19,8 @@ std::optional<size_t> rank_of(const Value& value) {
   return static_cast<size_t>(value.type().shape().rank());
 }
 
-// The permutation of a Transpose; nothing when it reverses axes of unknown number, or is none of its operand's axes.
+// The permutation of a Transpose; nothing if it reverses an unknown number of axes, or does not match its operand's
+// axes.
 std::optional<Perm> perm_of(const Op& op) {
   if (contradicts(op)) return std::nullopt;
   Perm perm = op.attr<Perm>("perm");
@@ -33,7 +34,7 @@ std::optional<Perm> perm_of(const Op& op) {
 
 bool is_identity(const Perm& perm) { return std::is_sorted(perm.begin(), perm.end()); }
 
-// First `first`, then `second`: axis d of the result is axis second[d] of what is between.
+// `first`, followed by `second`: axis d of the result is axis second[d] of the intermediate value.
 Perm composed(const Perm& first, const Perm& second) {
   Perm perm;
   for (const int64_t axis : second) perm.push_back(first[static_cast<size_t>(axis)]);
@@ -45,13 +46,13 @@ Result<Value*> transposed(Builder& builder, Value* value, const Perm& perm) {
   return builder.op(Transpose::name(), {value}, {{"perm", perm}});
 }
 
-// The same in any order of axes, as long as all operands are in that order.
+// Whether the result is the same for any order of axes that all operands share.
 bool is_oblivious(const Op& op) {
   return op.def() && op.def()->has(Trait::elementwise) && op.def()->has(Trait::layout_oblivious) && is_repeatable(op) &&
          op.region_count() == 0 && op.result_count() == 1;
 }
 
-// A constant that every element of the others meets: it stays as it is.
+// Whether it is a constant that broadcasts to every element, and so needs no transposition.
 bool is_single(const Value& value) {
   const Tensor* tensor = constant_of(&value);
   return tensor && tensor->size() == 1;
@@ -59,13 +60,13 @@ bool is_single(const Value& value) {
 
 // ---- A Transpose behind elementwise operators is taken up to other Transposes ----
 
-// The tree of elementwise operators over a Transpose, and what the Transpose would cost at its leaves.
+// The tree of elementwise operators above a Transpose, and the cost of transposing at its leaves instead.
 class Lift {
  public:
   Lift(const Region& region, const Perm& perm) : region_(region), perm_(perm) {}
 
-  // How many Transposes there are more (less, when negative) if `value` is computed in the new order. Nothing: it
-  // cannot.
+  // The change in the number of Transposes if `value` is computed in the new order; negative: fewer. Nothing: not
+  // possible.
   std::optional<int> cost(const Value& value) {
     if (constant_of(&value)) return fits_constant(value) ? std::optional(0) : std::nullopt;
     if (rank_of(value) != perm_.size()) return std::nullopt;
@@ -112,7 +113,7 @@ class Lift {
   }
 
  private:
-  static constexpr int kMostOps = 64;  // so that a large tree is not walked from each of many Transposes
+  static constexpr int kMostOps = 64;  // so that a large tree is not traversed from each of many Transposes
 
   bool fits_constant(const Value& value) const {
     const Tensor& tensor = *constant_of(&value);
@@ -131,14 +132,14 @@ Result<Value*> lift_transpose(Builder& builder, const Match& match) {
   if (!perm || !value->producer() || isa<Transpose>(value->producer())) return nullptr;
   Lift lift(*match.root().parent(), *perm);
   const auto more = lift.cost(*value);
-  // The Transpose itself goes.
+  // The Transpose itself is removed.
   if (!more || *more - 1 >= 0) return nullptr;
   return lift.lifted(builder, value);
 }
 
 // ---- Elementwise on Transposes ----
 
-// The order in which all operands stand, when two or more Transposes that nobody else uses become one.
+// The common permutation of all operands, if two or more Transposes without other users can become one.
 std::optional<Perm> common_perm(const Op& op) {
   std::optional<Perm> common;
   int transposes = 0;
@@ -198,7 +199,7 @@ Result<Change> fold_transpose(Graph& graph) {
           .match(op(kTranspose, {op(kTranspose, {any("x")}).as("inner").shared()}))
           .with(compose_transposes),
       Rewrite("lift").match(op(kTranspose, {any("x")})).with(lift_transpose),
-      // Made here: plugins may have brought operators since the last run.
+      // Made here, because plugins may have registered operators since the last run.
       Rewrite("sink").match(op_among(elementwise_ops(), {any()}).and_more()).with(sink_transposes),
   };
   return apply_rewrites(graph, rewrites);

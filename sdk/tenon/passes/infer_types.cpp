@@ -5,7 +5,7 @@
 namespace tenon {
 
 Result<Change> infer_op(Op& op) {
-  // As the verifier: what makes nothing, and what has no rule, is as it was declared.
+  // As in the verifier: operators without results or without a rule keep their declared types.
   if (op.result_count() == 0 || !op.def() || !op.def()->infer_fn()) return Change::no;
   TENON_TRY(types, infer_types(op));
   Change change = Change::no;

@@ -7,7 +7,7 @@
 namespace tenon {
 namespace {
 
-// The branch that every run takes; null when that depends on the run.
+// The branch that every run takes; null if it depends on the run.
 Region* taken_branch(Op& op) {
   if (!isa<If>(op)) return nullptr;
   const Tensor* condition = constant_of(cast<If>(op).cond());
@@ -15,7 +15,7 @@ Region* taken_branch(Op& op) {
   return &op.region(condition->int_at(0) != 0 ? 0 : 1);
 }
 
-// The branch's operators take the place of `op`. Returns what stands there now.
+// Replaces `op` by the branch's operators. Returns the first operator that is now in its place.
 Result<Op*> inline_branch(Op& op, Region& branch) {
   Op* before = op.previous();
   Region& around = *op.parent();
@@ -27,8 +27,8 @@ Result<Op*> inline_branch(Op& op, Region& branch) {
   return before ? before->next() : around.first();
 }
 
-// From the first branch on that stands in place, what follows may know more: its types are inferred and its constants
-// folded on the way, so that a chain of Ifs, each on the shape of what the last one gave, goes in one walk.
+// After the first inlined branch, more may be known about what follows: types are inferred and constants folded along
+// the way, so that a chain of Ifs, each depending on the shape of the previous result, takes one traversal.
 Result<void> inline_in(Region& region, bool& inlined) {
   for (Op* op = region.first(); op && !region.is_return(*op);) {
     if (Region* branch = taken_branch(*op)) {

@@ -19,7 +19,7 @@ namespace {
 
 using Implementation = LayoutProblem::Implementation;
 
-// A layout as it is written down.
+// A layout in text form.
 struct Text {
   std::string text, dims;
   bool operator<(const Text& other) const { return std::tie(text, dims) < std::tie(other.text, other.dims); }
@@ -33,15 +33,15 @@ std::string name_of(const Value& value) {
 
 using detail::is_pinned;
 
-// Any layout, the same for all that it reads and makes.
+// Whether it can run in any layout that all its operands and results share.
 bool takes_any_layout(const Op& op) {
   const OpDef* def = op.def();
   return def && def->has(Trait::layout_oblivious) && !def->has(Trait::random) && op.region_count() == 0;
 }
 bool is_elementwise(const Op& op) { return takes_any_layout(op) && op.def()->has(Trait::elementwise); }
 
-// The text for the last dims of those that it speaks of: "CHW{16c}" of "NCHW{16c}". Nothing where the others are more
-// than a place in the order.
+// The text for only the last of its dims: "CHW{16c}" for "NCHW{16c}". Nothing if the other dims occur in more than the
+// order.
 std::optional<Text> for_last_dims(const Text& of, size_t rank) {
   Text text = of;
   text.dims.erase(0, of.dims.size() - rank);
@@ -56,7 +56,7 @@ std::optional<Text> for_last_dims(const Text& of, size_t rank) {
   return text;
 }
 
-// How far each dim reaches with its padding. Nothing where dims and variables are not one to one.
+// The padded extent of each dim. Nothing if dims and variables do not correspond one to one.
 std::optional<Dims> padded_dims(const Layout& layout) {
   if (layout.padding() == 0) return layout.shape();
   if (!layout.has_digits()) return std::nullopt;
@@ -69,7 +69,7 @@ std::optional<Dims> padded_dims(const Layout& layout) {
   return dims;
 }
 
-// Is each extent known to be the other's, or 1? Where one is not known before the run, it might be either.
+// Whether each extent is known to equal the other's or to be 1. An extent known only at run time might be either.
 bool is_broadcast_to(const Shape& from, const Shape& to) {
   if (from.rank() > to.rank()) return false;
   const auto gap = static_cast<size_t>(to.rank() - from.rank());
@@ -178,7 +178,7 @@ class ModelBuilder {
     return {};
   }
 
-  // What operators inside regions read of the values around them.
+  // What operators inside regions read of the outer values.
   void add_captured(size_t node, const Op& op) {
     const auto add = [&](const Op& inner) {
       for (size_t i = 0; i < inner.operand_count(); ++i) {
@@ -196,7 +196,7 @@ class ModelBuilder {
     }
   }
 
-  // Between the value as it is made and the value as the user wants it.
+  // A node between the value as produced and the value in the user's layout.
   Result<void> add_pin(Op& reorder) {
     const size_t node =
         add_node(LayoutModel::Node::Kind::pin, &reorder, str("pin of '", name_of(*reorder.result()), "'"));
@@ -285,8 +285,8 @@ class ModelBuilder {
     return {};
   }
 
-  // The layout of one port; nothing where the kernel is not for this operand: an exact split with a rest, a layout for
-  // a type that has none.
+  // The layout of one port; nothing if the kernel does not apply to this operand: an exact split with a remainder, or a
+  // layout for a type that can have none.
   Result<std::optional<size_t>> port_layout(size_t tensor, const LayoutKernel::Port& port) {
     auto layout = table().add(type_of(tensor), port.layout, port.dims);
     if (layout.ok()) return std::optional(*layout);
@@ -309,7 +309,7 @@ class ModelBuilder {
       const auto& port = operand < kernel.operands.size() ? kernel.operands[operand] : kRowMajor;
       TENON_TRY(layout, port_layout(node.operands[i], port));
       if (!layout) return std::optional<Implementation>();
-      // A constant is filled as its layout says, once and for all.
+      // A constant is filled once, as its layout states.
       const size_t type = type_of(node.operands[i]);
       const bool other_fill = table().entry(type, *layout).layout.fill() != uint64_t{0};
       if (port.needs_zero_pad && model_.problem.tensors[node.operands[i]].free && other_fill &&
@@ -327,7 +327,7 @@ class ModelBuilder {
     return std::optional(std::move(impl));
   }
 
-  // Does the implementation read padding, so that it must be run on it?
+  // Whether the implementation reads padding, so that it must run on it.
   static bool reads_padding(const Implementation& impl) {
     const auto needs = [](const Implementation::Port& port) { return port.needs_zero_pad; };
     return impl.pad == PadEffect::same || std::any_of(impl.operands.begin(), impl.operands.end(), needs);
@@ -403,7 +403,7 @@ class ModelBuilder {
     return {};
   }
 
-  // Shape, Size: the elements do not matter, so any layout will do.
+  // Shape, Size: the elements do not matter, so any layout is possible.
   Result<void> implement_shape_reader(size_t n) {
     const auto found = candidates_.find(group_of(problem_node(n).operands[0]));
     if (found == candidates_.end() || problem_node(n).operands.size() != 1) return {};
@@ -417,7 +417,7 @@ class ModelBuilder {
     return {};
   }
 
-  // Nothing where the text is no layout of one of the results.
+  // Nothing if the text is not a layout for one of the results.
   std::optional<Implementation> oblivious_in(size_t n, const Text& text) {
     const LayoutProblem::Node& node = problem_node(n);
     Implementation impl;
@@ -444,7 +444,7 @@ class ModelBuilder {
     return impl;
   }
 
-  // That of an operand of an operator whose result has this one.
+  // The layout for an operand of an operator whose result has this layout.
   size_t operand_layout(size_t operand, const Layout& made, const Text& text) {
     const Dims& dims = table().dims(type_of(operand));
     if (type_of(operand) == LayoutTable::kOpaque || dims.size() > text.dims.size()) return LayoutTable::kRowMajor;
@@ -452,7 +452,7 @@ class ModelBuilder {
     if (!own || std::all_of(dims.begin(), dims.end(), [](int64_t d) { return d == 1; })) return LayoutTable::kRowMajor;
     const auto layout = table().add(type_of(operand), own->text, own->dims);
     if (!layout.ok()) return LayoutTable::kRowMajor;
-    // Padding along dims that are broadcast would be read as elements.
+    // Padding along broadcast dims would be read as elements.
     const auto reach = padded_dims(table().entry(type_of(operand), *layout).layout);
     for (size_t d = 0; reach && d < dims.size(); ++d) {
       const int64_t extent = made.shape()[made.shape().size() - dims.size() + d];
@@ -461,7 +461,7 @@ class ModelBuilder {
     return reach ? *layout : LayoutTable::kRowMajor;
   }
 
-  // Are elements of the operand broadcast into padding of the result?
+  // Whether elements of the operand are broadcast into padding of the result.
   bool meets_padding(size_t operand, const Layout& made, const Dims& reach) const {
     if (made.padding() == 0) return false;
     const Dims& dims = model_.table.dims(type_of(operand));
@@ -469,7 +469,7 @@ class ModelBuilder {
       const size_t d = reach.size() - back;
       const bool broadcast = back > dims.size() || dims[dims.size() - back] == 1;
       if (broadcast && reach[d] != made.shape()[d]) return true;
-      // One element everywhere, though nothing is broadcast by the rules: extent 1 on both sides.
+      // A single element for all positions, although the dims are equal: extent 1 on both sides.
     }
     return false;
   }
@@ -478,7 +478,7 @@ class ModelBuilder {
   const AssignLayoutsOptions& options_;
   LayoutModel model_;
   std::unordered_map<const Op*, std::vector<LayoutKernel>> kernels_;
-  std::unordered_map<const Value*, size_t> tensor_of_;  // what consumers read
+  std::unordered_map<const Value*, size_t> tensor_of_;  // what users read
   std::vector<size_t> groups_;                          // by tensor: union-find
   std::map<size_t, std::set<Text>> candidates_;         // by group
   ZeroKeeping zeros_;

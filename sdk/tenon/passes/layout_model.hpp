@@ -1,5 +1,4 @@
-// The graph seen as a LayoutProblem, and the way back: which node stands for which operator, which tensor for which
-// value.
+// Conversion of a graph to a LayoutProblem and back: the mapping of nodes to operators and of tensors to values.
 #pragma once
 #include <memory>
 #include <optional>
@@ -20,17 +19,17 @@ struct LayoutModel {
     size_t operand = 0;
   };
   struct Tensor {
-    Value* value = nullptr;  // of a pinned tensor: what stands for it changes when the graph is written
+    Value* value = nullptr;  // for a pinned tensor, the value may change when the graph is written
     size_t type = LayoutTable::kOpaque;
-    std::shared_ptr<const ValueLayout> pin = nullptr;  // as the user put it
+    std::shared_ptr<const ValueLayout> pin = nullptr;  // as set by the user
     size_t home = LayoutTable::kRowMajor;              // the layout of the pin
   };
   struct Node {
     enum class Kind : uint8_t { op, pin, output };
     Kind kind = Kind::op;
-    Op* op = nullptr;           // of a pin: the layout.Reorder that makes the pinned value
+    Op* op = nullptr;           // for a pin: the layout.Reorder that produces the pinned value
     std::vector<Place> places;  // of its operands in the problem
-    std::vector<bool> padded;   // for each implementation: works on padding
+    std::vector<bool> padded;   // for each implementation: computes on padding
     std::string name;
   };
   LayoutProblem problem;
@@ -41,11 +40,11 @@ struct LayoutModel {
   explicit LayoutModel(const BandwidthTable& bandwidth) : table(bandwidth) {}
 };
 
-// Takes out what an earlier run put in, and puts a layout.Reorder behind each operator whose result is pinned: so that
-// the result as it is made is one value, and the pinned value another one.
+// Removes what an earlier run added, and adds a layout.Reorder after each operator whose result is pinned, so that the
+// computed result and the pinned value are separate values.
 Result<void> prepare_layouts(Graph& graph);
 
-// Nothing when every value may only be row-major.
+// Nothing when every value must be row-major.
 Result<std::optional<LayoutModel>> make_layout_model(Graph& graph, const AssignLayoutsOptions& options);
 
 // Writes the assignment into the graph.

@@ -1,4 +1,4 @@
-// Layouts that a user put there.
+// Layouts set by a user.
 #pragma once
 #include <tenon/ir/graph.hpp>
 #include <tenon/ir/value_layout.hpp>

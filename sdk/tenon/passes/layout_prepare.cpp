@@ -15,7 +15,7 @@ void drop_layout(Value& value) {
   if (value.layout() && !is_pinned(value)) value.set_layout(nullptr);
 }
 
-// A reorder of `from` that makes the pinned value; it has its name and its uses.
+// Inserts a reorder of `from` that produces the pinned value, which gets its name and its uses.
 void pin_behind(Value& from, Op& before) {
   Value* const operand = &from;
   Op& op = before.parent()->create(Name(LayoutReorder::kName), {&operand, 1}, {from.type()}, {}, &before);
@@ -42,7 +42,7 @@ Result<void> prepare(Op& op) {
     if (is_pinned(*op.result(i))) pin_behind(*op.result(i), *next);
   }
   if (!moves) return {};
-  // A scrub: the pinned value made of its operand, with zeros.
+  // A scrub: the pinned value is made from its operand, with zeros.
   Op& reorder = *next->previous();
   reorder.set_operand(0, op.operand(0));
   auto layout = std::make_shared<ValueLayout>(*reorder.result()->layout());

@@ -15,7 +15,7 @@ using detail::Wanted;
 using Implementation = LayoutProblem::Implementation;
 using detail::kNever;
 
-// A choice as it is made, in the order of the nodes.
+// A choice under construction, in the order of the nodes.
 class State {
  public:
   explicit State(const LayoutProblem& problem) : problem_(problem), made_(problem.tensors.size()) {
@@ -28,12 +28,12 @@ class State {
     }
   }
 
-  // What the node adds to the cost.
+  // The cost that the node adds.
   double price(size_t node, const Implementation& impl, bool zero) {
     double price = impl.cost;
     const auto& tensors = problem_.nodes[node].operands;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      // A tensor may be several operands: what the earlier ones want counts once.
+      // A tensor may be several operands: what the earlier ones need counts once.
       Wanted& wanted = wanted_[tensors[i]][impl.operands[i].layout];
       const Wanted before = wanted;
       price += raise(wanted, tensors[i], impl.operands[i], zero);
@@ -68,7 +68,7 @@ class State {
   }
 
  private:
-  // A layout that reorders fill otherwise is reordered to, then scrubbed.
+  // A layout in which reorders leave another fill takes a reorder, then a scrub.
   void add_steps(size_t t, size_t layout, std::vector<LayoutAssignment::Step>& steps) const {
     const LayoutCosts& costs = problem_.costs_of(t);
     const Wanted wanted = wanted_[t][layout];

@@ -1,11 +1,11 @@
-// What a choice and the solver price alike.
+// Pricing shared by apply_choice and the solver.
 #pragma once
 #include <tenon/passes/layout_problem.hpp>
 #include <tenon/passes/pbqp_internal.hpp>
 
 namespace tenon::detail {
 
-// What consumers want of one tensor in one layout: nothing, the elements, or zero padding, too.
+// What the users of one tensor need in one layout: nothing, the elements, or zero padding as well.
 enum class Wanted : uint8_t { no, yes, zero };
 
 inline double cost_of(const LayoutCosts& costs, LayoutAssignment::Made made, size_t to, Wanted wanted) {

@@ -1,7 +1,7 @@
-// From layouts to PBQP. A node is a choice among its implementations. A tensor with one consumer is a pair of choices.
-// One with several gets a choice of its own, of what is kept of it: which layouts, and which of them with zero padding.
-// Its producer pays for that, and a consumer can only take what is there. So a reorder that several consumers share is
-// paid once, and the problem stays one of pairs.
+// Reduces layout assignment to PBQP. A node is a choice among its implementations. A tensor with one user is a pair of
+// choices. A tensor with several users gets a choice of its own: which layouts of it are kept, and which of these with
+// zero padding. Its producer pays for them, and a user can only take what is kept. A reorder that several users share
+// is therefore paid once, and the problem remains one of pairs.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -19,8 +19,8 @@ using Made = LayoutAssignment::Made;
 using Wants = std::vector<Wanted>;  // by layout
 
 using detail::kNever;
-// What is kept of a tensor is one choice up to this many combinations, one choice for each layout beyond: as exact, but
-// harder to reduce.
+// Up to this many combinations, what is kept of a tensor is a single choice; beyond, one choice per layout, which is as
+// exact, but harder to reduce.
 constexpr size_t kMaxCombinations = 96;
 
 int32_t narrow(size_t i) { return static_cast<int32_t>(i); }
@@ -74,13 +74,13 @@ class Translation {
     }
     options_.push_back(std::move(options));
     pbqp_.add_choice(std::move(costs));
-    // Greedy does not ask for zero padding, so it takes the second form where there are two.
+    // The greedy choice does not request zero padding, so it takes the second form if there are two.
     const auto& made = options_.back();
     while (made[start].zero_operands) ++start;
     start_options_.push_back(narrow(start));
   }
 
-  // Does the padding of the operands make a difference to that of the results?
+  // Whether the padding of the operands affects that of the results.
   bool pads_matter(const LayoutProblem::Node& node, const LayoutProblem::Implementation& impl) const {
     if (impl.pad != PadEffect::same) return false;
     for (size_t i = 0; i < node.results.size(); ++i) {
@@ -102,7 +102,7 @@ class Translation {
     }
   }
 
-  // How each option of the producer makes the tensor; one way where it is given.
+  // The form in which each option of the producer makes the tensor; a single one for a given tensor.
   std::vector<Made> made_by_options(size_t tensor) const {
     const Producer& producer = producers_[tensor];
     if (producer.node < 0) {
@@ -146,7 +146,7 @@ class Translation {
     return sum;
   }
 
-  // What the producer pays for each of `wants`, which are the options of `choice`.
+  // Adds what the producer pays for each of `wants`, which are the options of `choice`.
   void add_producer(size_t tensor, const std::vector<Made>& made, const std::vector<Wants>& wants, int32_t choice) {
     std::vector<double> costs;
     for (const Made& one : made) {
@@ -162,7 +162,7 @@ class Translation {
     std::vector<std::vector<Wants>> wants;
     for (const int32_t consumer : consumers_[tensor]) wants.push_back(wants_by_options(tensor, consumer));
     if (wants.size() == 1) return add_producer(tensor, made, wants[0], consumers_[tensor][0]);
-    // The levels that somebody may want, by layout.
+    // The levels that users may need, by layout.
     std::vector<std::vector<Wanted>> levels(problem_.costs_of(tensor).count(), {Wanted::no});
     size_t combinations = 1;
     for (size_t l = 0; l < levels.size(); ++l) {
@@ -181,7 +181,7 @@ class Translation {
     }
   }
 
-  // A choice of what is kept: every combination of these levels. Layouts with a single level are not its concern.
+  // Adds a choice of what is kept: every combination of these levels. Layouts with a single level are not part of it.
   void add_kept(size_t tensor, const std::vector<Made>& made, const std::vector<std::vector<Wants>>& wants,
                 const std::vector<std::vector<Wanted>>& levels) {
     std::vector<Wants> kept = {Wants(levels.size(), Wanted::no)};

@@ -8,12 +8,12 @@
 namespace tenon {
 namespace {
 
-// Extents that no usual block divides.
+// Extents that no common block size divides.
 constexpr int64_t kAssumed[] = {31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97};
 
 bool same(const Layout& a, const Layout& b) { return a.fill() == b.fill() && a.same_sizes(b) && a.same_function(b); }
 
-// No more than an order of the dims: never padded.
+// Whether it is only a permutation of the dims, and therefore never padded.
 bool is_order(const Layout& layout) {
   if (!layout.has_digits() || layout.padding() > 0 || layout.digits().size() != layout.shape().size()) return false;
   return std::ranges::all_of(layout.variables(), [](const LayoutVariable& variable) {
@@ -71,7 +71,7 @@ Result<size_t> LayoutTable::add(size_t type, std::string_view text, std::string_
     names = std::move(usual);
   }
   auto parsed = Layout::parse(text, names, entry.dims, entry.element_bits);
-  // An exact split, or a map that is one to one for other extents than those assumed: the run will see.
+  // An exact split, or a map that is one to one for other extents than the assumed ones: known only at run time.
   static constexpr std::string_view kOfExtents[] = {"E_NOT_DIVISIBLE", "E_NOT_INVERTIBLE"};
   const bool run_will_see = !parsed.ok() && entry.open &&
                             std::ranges::find(kOfExtents, layout_error_code(parsed.error())) != std::end(kOfExtents);

@@ -25,7 +25,7 @@ class Writer {
     for (size_t t = 0; t < model_.tensors.size(); ++t) {
       if (model_.problem.tensors[t].given && !model_.problem.tensors[t].free) lay_out(t);
     }
-    // In the order of the nodes: a pin's value is there before it is read.
+    // In the order of the nodes, so that a pin's value exists before it is read.
     for (size_t n = 0; n < model_.nodes.size(); ++n) write_node(n);
     for (Op* op : done_with_) {
       if (!op->has_uses()) op->erase();
@@ -47,7 +47,7 @@ class Writer {
   }
   size_t type_of(size_t tensor) const { return model_.tensors[tensor].type; }
 
-  // Who asks for which tensor in which layout: for the report.
+  // Collects who needs which tensor in which layout, for the report.
   void gather_wants() {
     for (size_t n = 0; n < model_.nodes.size(); ++n) {
       const Implementation& impl = implementation(n);
@@ -71,12 +71,12 @@ class Writer {
     const bool padded = model_.table.is_padded(type, layout);
     return std::make_shared<ValueLayout>(ValueLayout{entry.text, entry.dims, padded ? pad : PadState::none, 0, false});
   }
-  // What a reorder or a constant leaves in the padding.
+  // The padding after a reorder into the layout, or in a constant.
   PadState filled(size_t type, size_t layout) const {
     return model_.table.entry(type, layout).layout.fill() == uint64_t{0} ? PadState::zero : PadState::dirty;
   }
 
-  // The value that a node has made or the graph is given.
+  // Sets the layout of a value that a node produces or the graph is given.
   void lay_out(size_t tensor) {
     const LayoutModel::Tensor& it = model_.tensors[tensor];
     const LayoutAssignment::Made made = assignment_.made[tensor];
@@ -87,7 +87,7 @@ class Writer {
     it.value->set_layout(std::move(pin));
   }
 
-  // The tensor in a layout, before `user`; made when it is first asked for.
+  // The tensor in a layout, before `user`; created on first use.
   Value* value_in(size_t tensor, size_t layout, Op& user) {
     const LayoutModel::Tensor& it = model_.tensors[tensor];
     if (model_.problem.tensors[tensor].free) return constant_in(tensor, layout);
@@ -127,7 +127,7 @@ class Writer {
     if (!added) return found->second;
     Op& constant = *it.value->producer();
     if (it.pin) {
-      // It stays as the user wants it; the reorder is done when the graph is prepared.
+      // The constant keeps the user's layout; the reorder is done when the graph is prepared.
       found->second = insert(LayoutReorder::kName, *it.value, layout_of(it.type, layout, filled(it.type, layout)),
                              *constant.next(), str(".", model_.table.name(it.type, layout)));
       report(LayoutStep::Kind::constant, tensor, layout, model_.table.bytes(it.type, layout), 0, wants_);
@@ -166,7 +166,8 @@ class Writer {
     }
   }
 
-  // The operand in its layout is the pinned value: a copy, or the operand itself. The operator that stood for it goes.
+  // The operand in its layout is the pinned value: a copy, or the operand itself. Erases the operator that represented
+  // it.
   void write_pin(size_t n, const Implementation& impl) {
     const size_t operand = problem_node(n).operands[0], tensor = problem_node(n).results[0];
     Op& reorder = *model_.nodes[n].op;

@@ -1,4 +1,4 @@
-// What infer-types and fold-constants do at one operator, and what passes ask of types, for those that need it.
+// infer-types and fold-constants for a single operator, and questions about types, for use by other passes.
 #pragma once
 #include <tenon/ir/graph.hpp>
 #include <tenon/passes/pass_manager.hpp>
@@ -6,12 +6,12 @@
 
 namespace tenon {
 
-// Asks the shape rule again and keeps what is new.
+// Runs the shape rule again and keeps new information.
 Result<Change> infer_op(Op& op);
-// Change::yes: constants took the place of `op`, which is gone, as are constants that only it read.
+// Change::yes: constants replaced `op`, which was erased, as were constants that only it read.
 Result<Change> fold_op(Op& op);
 
-// Ranked tensors of the same extents, also of those that only a run will tell.
+// Whether both are ranked tensors with the same extents, including extents known only at run time.
 bool have_same_shape(const Type& a, const Type& b);
 
 }  // namespace tenon

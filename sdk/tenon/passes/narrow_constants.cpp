@@ -7,7 +7,7 @@
 namespace tenon {
 namespace {
 
-// Does another operand alone have the shape of the result, so that this one stretches nothing?
+// Whether another operand alone has the shape of the result, so that this one broadcasts nothing.
 bool stretches_nothing(const Op& op, size_t operand) {
   for (size_t i = 0; i < op.operand_count(); ++i)
     if (op.operand(i) && op.operand(i) != op.operand(operand) &&

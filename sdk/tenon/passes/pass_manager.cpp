@@ -177,7 +177,7 @@ Result<void> PassManager::remove(std::string_view name) {
   return {};
 }
 
-// One walk over the passes.
+// One execution of the passes.
 class PassManager::Run {
  public:
   Run(const PassManager& manager, Graph& graph, const PassOptions& options)
@@ -277,7 +277,7 @@ Result<int64_t> first_bad_step(int64_t low, int64_t high, const std::function<Re
 
 Result<BisectResult> bisect_passes(const PassManager& manager, const Graph& graph,
                                    const std::function<Result<bool>(const Graph&)>& good) {
-  // What a number of runs leads to: is the result good, how many runs were there, and which pass ran last?
+  // The outcome of a number of runs: whether the result is good, how many runs there were, and which pass ran last.
   struct Trial {
     bool good;
     int64_t runs;

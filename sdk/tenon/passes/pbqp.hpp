@@ -1,14 +1,15 @@
-// PBQP, partitioned boolean quadratic programming: one option for each choice, so that the sum of what the options cost
-// by themselves and in pairs is least. What register allocation and layout assignment come down to.
+// PBQP, partitioned boolean quadratic programming: selects one option for each choice so that the sum of the costs of
+// the options, alone and in pairs, is minimal. Register allocation and layout assignment are instances of it.
 //
 //   cost(x) = sum_c costs_c[x_c] + sum_(a, b) pair_ab[x_a][x_b]
 //
 // Method.  A choice with at most two neighbours is eliminated exactly: R0 takes its best option, R1 folds it into its
-// neighbour, R2 into the pair of its neighbours (so chains, trees and series-parallel graphs are dynamic programming,
-// linear in their size). Between reductions costs are moved along the pairs until what is left at each choice gives a
-// lower bound (sequential message passing, as in TRW-S). What the reductions leave falls into components; small ones
-// are branched on with that bound, in large ones a first solution is improved neighbourhood by neighbourhood, each one
-// solved the same way. Effort is counted in pair costs looked at, so the result does not depend on the machine.
+// neighbour, R2 into the pair of its neighbours (so chains, trees and series-parallel graphs are solved by dynamic
+// programming, in linear time). Between reductions, costs are moved along the pairs until the remaining costs of the
+// choices give a lower bound (sequential message passing, as in TRW-S). What the reductions leave splits into
+// components. Small ones are solved by branch and bound; in large ones an initial solution is improved neighbourhood by
+// neighbourhood, each solved in the same way. Effort is counted in inspected pair costs, so the result does not depend
+// on the machine.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -22,10 +23,10 @@ namespace tenon {
 struct PbqpProblem {
   struct Pair {
     int32_t a = 0, b = 0;       // different choices
-    std::vector<double> costs;  // row by row: the options of a are the rows
+    std::vector<double> costs;  // row-major; the rows are the options of a
   };
-  std::vector<std::vector<double>> choices;  // costs of the options; infinity: never
-  std::vector<Pair> pairs;                   // of the same two choices: they add up
+  std::vector<std::vector<double>> choices;  // costs of the options; infinity: not allowed
+  std::vector<Pair> pairs;                   // costs of repeated pairs add up
 
   int32_t add_choice(std::vector<double> costs) {
     choices.push_back(std::move(costs));
@@ -36,27 +37,27 @@ struct PbqpProblem {
 };
 
 struct PbqpOptions {
-  // Pair costs that branching and improving may look at, beyond what reductions and one solution take: about 1e9 in a
-  // second. This many for each choice that the reductions leave, and at least `least_effort`.
+  // Budget of pair costs that branching and improvement may inspect, beyond those for reductions and one solution
+  // (about 1e9 per second): this many for each choice that the reductions leave, and at least `least_effort`.
   int64_t effort_per_choice = 10000;
   int64_t least_effort = 4'000'000;
-  // Components up to this many choices are branched on.
+  // Components of up to this many choices are solved by branching.
   int32_t branched_choices = 160;
-  // A solution known beforehand, one option per choice; the result is no worse. Empty: none.
+  // A known solution, one option per choice; the result is no worse. Empty: none.
   std::vector<int32_t> start;
 };
 
 struct PbqpSolution {
   std::vector<int32_t> options;  // one for each choice
   double cost = 0;
-  // No solution costs less. Equal to the cost, up to rounding, where the solution is proven to be optimal.
+  // No solution costs less. Equal to the cost, up to rounding, if the solution is proven to be optimal.
   double lower_bound = 0;
   bool proven = false;
-  int32_t left = 0;  // choices that reductions alone did not settle
+  int32_t left = 0;  // choices that reductions alone did not decide
 };
 
-// Options must be finite in number and at least one per choice; costs >= 0 or infinite (an error otherwise).
-// Code::unsupported when every solution costs infinity.
+// Each choice needs at least one option; costs must be >= 0 or infinite (an error otherwise). Code::unsupported when
+// every solution costs infinity.
 TENON_API Result<PbqpSolution> solve_pbqp(const PbqpProblem& problem, const PbqpOptions& options = {});
 
 }  // namespace tenon

@@ -59,7 +59,7 @@ void PbqpGraph::touch(int32_t node) {
   if (nodes_[at(node)].left) work_.push_back(node);
 }
 
-// Lists of edges are cleared of what is gone only now and then: a hub may have as many as there are choices.
+// Lists of edges are compacted only occasionally, because a hub may have as many edges as there are choices.
 void PbqpGraph::remove_edge(int32_t edge) {
   Edge& gone = edges_[at(edge)];
   const int32_t ends[] = {gone.a, gone.b};
@@ -186,7 +186,7 @@ void PbqpGraph::reduce() {
   }
 }
 
-// The least of each row goes to the choice; what is left in the rows is no less than 0.
+// Moves the minimum of each row to the choice; what remains in the rows is at least 0.
 void PbqpGraph::collect(int32_t node) {
   auto& cost = nodes_[at(node)].cost;
   for (const int32_t edge : nodes_[at(node)].edges) {
@@ -203,8 +203,8 @@ void PbqpGraph::collect(int32_t node) {
   }
 }
 
-// What the choice has beyond its least option goes to the pairs with choices that come later in this direction, where
-// they collect it.
+// Moves what the choice has beyond its least option to the pairs with choices that come later in this direction, which
+// collect it.
 void PbqpGraph::pass_on(int32_t node, bool forwards) {
   auto& cost = nodes_[at(node)].cost;
   const double least = *std::min_element(cost.begin(), cost.end());

@@ -1,4 +1,4 @@
-// The problem while it is being solved: choices disappear, pairs appear, and costs move from one to another.
+// The problem while it is being solved: choices are eliminated, pairs are added, and costs move between them.
 #pragma once
 #include <limits>
 #include <utility>
@@ -15,51 +15,51 @@ class PbqpGraph {
   PbqpGraph() = default;
   explicit PbqpGraph(const PbqpProblem& problem);
 
-  // What every solution costs beside the choices and pairs that are left.
+  // The part of every solution's cost that is not in the remaining choices and pairs.
   double constant() const { return constant_; }
-  // Of all solutions; exact when nothing is left.
+  // For all solutions; exact when nothing is left.
   double lower_bound() const;
   int32_t left() const { return left_; }
   bool is_left(int32_t node) const { return nodes_[at(node)].left; }
   int32_t degree(int32_t node) const { return nodes_[at(node)].degree; }  // neighbours
   size_t size() const { return nodes_.size(); }
-  // Pair costs looked at since the graph was made.
+  // Pair costs inspected since construction.
   int64_t effort() const { return effort_; }
 
-  // R0, R1, R2 and choices with one option left, until none applies.
+  // Applies R0, R1, R2 and fixes choices with a single option, until none applies.
   void reduce();
-  // Moves costs so that lower_bound() rises: forwards and backwards once each.
+  // Moves costs so that lower_bound() rises, in one forward and one backward pass.
   void tighten();
-  // The choice takes this option.
+  // Fixes the choice to this option.
   void fix(int32_t node, int32_t option);
-  // Choices that are left, by components.
+  // The remaining choices, by component.
   std::vector<std::vector<int32_t>> components() const;
   // Up to `count` choices around `seed`, nearest first.
   std::vector<int32_t> around(int32_t seed, size_t count) const;
-  // The problem of these choices alone, numbered by their places in `nodes`; those around them have the given options.
-  // A whole component needs none.
+  // The subproblem of these choices, numbered by their positions in `nodes`; their neighbours have the given options. A
+  // whole component needs none.
   PbqpGraph part(std::span<const int32_t> nodes, std::span<const int32_t> options) const;
-  // Where branching helps most: most neighbours.
+  // The choice on which branching helps most: the one with most neighbours.
   int32_t hardest() const;
-  // Options that are possible with what each would cost at least, the best first.
+  // The allowed options with a lower bound of the cost of each, best first.
   std::vector<std::pair<double, int32_t>> ranked_options(int32_t node) const;
-  // The cost of what is left, under these options.
+  // The cost of the remaining part with these options.
   double cost(std::span<const int32_t> options) const;
-  // Fills in the choices that were reduced or fixed, given those that are left.
+  // Determines the choices that were reduced or fixed, given the remaining ones.
   void complete(std::vector<int32_t>& options) const;
 
  private:
   struct Edge {
-    int32_t a = -1, b = -1;  // a < 0: gone
+    int32_t a = -1, b = -1;  // a < 0: removed
     std::vector<double> cost;
   };
   struct Node {
     std::vector<double> cost;
-    std::vector<int32_t> edges;  // some may be gone
+    std::vector<int32_t> edges;  // some may have been removed
     int32_t degree = 0;
     bool left = true;
   };
-  // How a choice follows from its neighbours: the least of cost[i] + sum side.cost[i][option of side.other].
+  // How a choice follows from its neighbours: the minimum of cost[i] + sum side.cost[i][option of side.other].
   struct Record {
     struct Side {
       int32_t other;
@@ -113,7 +113,7 @@ class PbqpGraph {
   std::vector<Node> nodes_;
   std::vector<Edge> edges_;
   std::vector<Record> records_;
-  std::vector<int32_t> work_;  // choices whose neighbours have become fewer
+  std::vector<int32_t> work_;  // choices that have lost neighbours
   double constant_ = 0;
   int32_t left_ = 0;
   mutable int64_t effort_ = 0;

@@ -13,7 +13,7 @@ using detail::PbqpGraph;
 
 size_t at(int32_t i) { return static_cast<size_t>(i); }
 
-// Sums of the same costs in another order differ by this share at most.
+// Sums of the same costs in different orders differ by at most this share.
 constexpr double kRounding = 1e-9;
 bool is_below(double a, double b) { return b == kNever ? a < b : a < b - kRounding * std::abs(b); }
 
@@ -27,9 +27,9 @@ class Search {
  public:
   explicit Search(int64_t effort) : effort_(effort) {}
 
-  // The best solution that costs less than `limit`.
+  // The best solution with a cost below `limit`.
   Found run(PbqpGraph graph, double limit);
-  // A large component: a first solution, improved in parts.
+  // For a large component: an initial solution, improved in parts.
   Found improve(const PbqpGraph& graph, std::vector<int32_t> start, int32_t part_size);
 
  private:
@@ -65,7 +65,7 @@ Found Search::run(PbqpGraph graph, double limit) {
 Found Search::by_components(const PbqpGraph& graph, double limit) {
   const auto parts = graph.components();
   std::vector<PbqpGraph> graphs;
-  double open = 0;  // at least what the parts not yet solved cost
+  double open = 0;  // a lower bound of the parts that are not yet solved
   for (const auto& part : parts) open += graphs.emplace_back(graph.part(part, {})).lower_bound();
   Found sum{std::vector<int32_t>(graph.size()), graph.constant(), graph.constant()};
   bool all = true;
@@ -75,7 +75,7 @@ Found Search::by_components(const PbqpGraph& graph, double limit) {
     const Found found = by_options(graphs[i], rest);
     sum.lower_bound += found.lower_bound;
     if (found.options.empty()) {
-      // The other parts cannot help; what is known of them still counts.
+      // The other parts cannot help, but their lower bounds still count.
       sum.lower_bound += open;
       all = false;
       break;
@@ -95,7 +95,7 @@ Found Search::by_options(const PbqpGraph& graph, double limit) {
     rest.fix(node, option);
     const double bound = rest.lower_bound();
     const double upper = std::min(limit, best.cost);
-    // Without effort left, the first way down is still gone.
+    // Even with no effort left, one dive is completed.
     const bool skipped = !is_below(bound, upper) || (effort_ <= 0 && !best.options.empty());
     Found found = skipped ? Found{{}, kNever, bound} : run(std::move(rest), upper);
     best.lower_bound =
@@ -105,9 +105,9 @@ Found Search::by_options(const PbqpGraph& graph, double limit) {
   return best;
 }
 
-// One way down: the choice with most neighbours takes its best option, until the reductions settle the rest.
+// A greedy dive: the choice with most neighbours takes its best option, until the reductions decide the rest.
 std::vector<int32_t> Search::dive(PbqpGraph graph) {
-  // Degrees only fall while choices are fixed, but R2 may join two neighbours: good enough an order.
+  // Degrees only decrease while choices are fixed, except that R2 may connect two neighbours: a sufficient order.
   std::priority_queue<std::pair<int32_t, int32_t>> order;
   for (int32_t i = 0; i < static_cast<int32_t>(graph.size()); ++i) {
     if (graph.is_left(i)) order.emplace(graph.degree(i), -i);
@@ -146,7 +146,7 @@ Found Search::improve(const PbqpGraph& graph, std::vector<int32_t> start, int32_
   std::vector<int32_t> options = dive(graph);
   if (options.empty() || (!start.empty() && graph.cost(start) < graph.cost(options))) options = std::move(start);
   if (options.empty()) return {};
-  // Around each choice in turn, in steps so that parts overlap by half.
+  // Around each choice in turn, in steps such that parts overlap by half.
   bool improved = true;
   while (improved && effort_ > 0) {
     improved = false;

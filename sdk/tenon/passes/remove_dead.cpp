@@ -4,7 +4,7 @@
 namespace tenon {
 namespace {
 
-// From the last to the first: users go before what they use.
+// From the last to the first, so that users are removed before what they use.
 bool remove_dead_in(Region& region) {
   bool changed = false;
   for (Op* op = region.last(); op;) {

@@ -19,7 +19,8 @@ bool always(const Op&) { return true; }
 
 bool has_one_operand(const Op& op) { return op.operand_count() == 1; }
 
-// Inference: operand 2, training_mode, is absent or false. The mask would be all true, but somebody has to make it.
+// Inference: operand 2, training_mode, is absent or false. The mask would be all true, but must be produced if it is
+// used.
 bool drops_nothing(const Op& op) {
   if (op.result_count() > 1 && op.result(1)->used()) return false;
   const Tensor* training = constant_of(op.operand(2));
@@ -31,7 +32,7 @@ bool keeps_element(const Op& op) {
   return from.is_tensor() && from.element().valid() && from.element() == op.attr<Type>("to").element();
 }
 
-// Equal to operand 0 in every extent, also in those that only a run will tell.
+// Whether all extents equal those of operand 0, including extents known only at run time.
 bool keeps_shape(const Op& op) { return have_same_shape(op.operand(0)->type(), op.result()->type()); }
 
 bool permutes_nothing(const Op& op) {
@@ -47,8 +48,8 @@ bool pads_nothing(const Op& op) { return all_are(constant_ints_of(op.operand(1))
 
 bool repeats_once(const Op& op) { return all_are(constant_ints_of(op.operand(1)), 1); }
 
-// From the first element, or before it, in steps of one to the end or beyond. A start of 0 cuts nothing, nor does the
-// largest end, whatever the extent.
+// Whether it starts at or before the first element and goes in steps of one to the end or beyond. A start of 0 and the
+// largest end cut off nothing, whatever the extent.
 bool slices_all(const Op& op) {
   const auto starts = constant_ints_of(op.operand(1)), ends = constant_ints_of(op.operand(2));
   if (!all_are(starts, 0) || !ends) return false;
@@ -56,7 +57,7 @@ bool slices_all(const Op& op) {
   return all_are(ends, INT64_MAX) || keeps_shape(op);
 }
 
-// To ones in no more axes than there are nothing stretches.
+// Whether it expands to ones only, in no more axes than the operand has.
 bool expands_nothing(const Op& op) {
   const Type& from = op.operand(0)->type();
   const auto shape = constant_ints_of(op.operand(1));
@@ -65,7 +66,7 @@ bool expands_nothing(const Op& op) {
   return keeps_shape(op);
 }
 
-// Operators whose result 0 is operand 0, bit for bit, when the test holds.
+// Operators whose result 0 is operand 0, bit for bit, if the test holds.
 struct Row {
   Name op;
   bool (*is_identity)(const Op&);

@@ -89,7 +89,7 @@ std::string Match::joined_label() const {
   return joined;
 }
 
-// Finds one match at a root, trying alternatives and orders until everything fits.
+// Searches for a match at a root, by backtracking over alternatives and operand orders.
 class Matcher {
  public:
   Matcher(const Rewrite& rewrite, Op& root) : rewrite_(rewrite) { match_.root_ = &root; }
@@ -100,7 +100,7 @@ class Matcher {
   }
 
  private:
-  // A list of what must still fit, on the stack of the search.
+  // The list of remaining goals, on the stack of the search.
   struct Goal {
     const Pattern* pattern;
     Value* value;
@@ -133,7 +133,7 @@ class Matcher {
     return std::all_of(tests.begin(), tests.end(), [&](const auto& test) { return test(*goal.value); });
   }
 
-  // Binds the goal's value and goes on; unbinds when the rest does not fit.
+  // Binds the goal's value and continues; unbinds it if the rest does not match.
   bool bind(const Goal& goal) {
     const std::string& name = goal.pattern->name_;
     if (name.empty()) return solve(goal.next);
@@ -175,7 +175,7 @@ class Matcher {
     return pattern.order_ == Pattern::Order::either || (op.def() && op.def()->has(Trait::commutative));
   }
 
-  // The operands first, then the operator's own name, then the goals after it.
+  // First the operands, then the operator's own name, then the goals after it.
   bool fits_operands(const Goal& goal, Op& op, bool swapped) {
     const std::vector<Pattern>& parts = goal.pattern->parts_;
     const Goal named{&named_any(*goal.pattern), goal.value, goal.next};
@@ -188,7 +188,7 @@ class Matcher {
     return solve(next);
   }
 
-  // Binds an operator's value without asking for its operands again.
+  // Binds an operator's value without matching its operands again.
   const Pattern& named_any(const Pattern& pattern) {
     for (const Pattern& made : names_) {
       if (made.name_ == pattern.name_) return made;
@@ -247,7 +247,7 @@ class Rewriter {
       ++ops;
       queue(op);
     });
-    // A pattern takes a few operators and leaves a few; what goes on beyond this goes on for ever.
+    // A pattern matches a few operators and produces a few; a sequence longer than this does not terminate.
     most_ = 1000 + 32 * ops;
     while (!stack_.empty()) {
       Op* op = stack_.back();
@@ -258,7 +258,7 @@ class Rewriter {
   }
 
  private:
-  // How many operators deep the pattern is.
+  // The depth of the pattern in operators.
   static size_t levels(const Pattern& pattern) {
     size_t deepest = 0;
     for (const Pattern& part : pattern.parts_) deepest = std::max(deepest, levels(part));
@@ -272,7 +272,7 @@ class Rewriter {
     for (size_t i = 0; i < op.region_count(); ++i) for_each_op(op.region(i), [&](Op& inner) { queue(inner); });
     queue(op);
   }
-  // Operators whose patterns may reach down to `value`.
+  // Queues operators whose patterns may extend down to `value`.
   void queue_users(const Value& value, size_t levels) {
     if (levels == 0) return;
     for (const Use* use = value.first_use(); use; use = use->next()) {
@@ -332,7 +332,7 @@ class Rewriter {
     return true;
   }
 
-  // Before anything changes, so that the graph stays whole.
+  // Called before anything changes, so that the graph stays valid.
   static Result<void> check(const Op& root, const Op* first_built, const std::vector<Value*>& built) {
     if (built.size() != root.result_count()) {
       return error(Code::internal, "it gives ", built.size(), " values for ", root.result_count(), " results");
@@ -356,7 +356,7 @@ class Rewriter {
     return {};
   }
 
-  // Whatever it is: the rewrite took its place. Then what only it used, as far as that has no effect.
+  // Erases the replaced operator, whatever it is, and then what only it used, if that has no side effects.
   void erase(Op& op) {
     std::vector<Op*> producers;
     const std::vector<Value*> operands = op.operands();
@@ -364,7 +364,7 @@ class Rewriter {
     op.erase();
     for (Value* operand : operands) {
       if (!operand) continue;
-      // Used once now, where a pattern may have waited for that.
+      // It now has a single use, which a pattern may require.
       if (operand->has_one_use()) queue_users(*operand, levels_);
       if (operand->producer()) producers.push_back(operand->producer());
     }
@@ -375,7 +375,7 @@ class Rewriter {
 
   Result<void> count(const Rewrite& rewrite) {
     if (++done_ <= most_) return {};
-    // The last ones are those that go round.
+    // The last rewrites are the ones that form a cycle.
     ++last_[rewrite.name()];
     if (done_ <= most_ + 64) return {};
     std::string names;
@@ -390,7 +390,7 @@ class Rewriter {
   size_t levels_ = 0;
   std::vector<Op*> stack_;
   std::unordered_set<Op*> queued_;
-  std::unordered_set<Op*> gone_;  // in the present rewrite
+  std::unordered_set<Op*> gone_;  // by the current rewrite
   size_t done_ = 0, most_ = 0;
   std::map<std::string, int> last_;
 };

@@ -1,4 +1,4 @@
-// Declarative rewrites: which operators to look for, and what takes their place.
+// Declarative rewrites: which operators to match, and what replaces them.
 //
 //   using namespace tenon::pattern;
 //   const std::vector<Rewrite> kFuse = {
@@ -14,7 +14,7 @@
 //   };
 //   TENON_TRY(change, apply_rewrites(graph, kFuse));
 //
-// A rewrite says what; the framework finds it, and sees to uses, types, names, labels, and what is left over.
+// A rewrite is declarative; the framework finds matches and handles uses, types, names, labels and dead operators.
 #pragma once
 #include <functional>
 #include <initializer_list>
@@ -31,24 +31,24 @@
 
 namespace tenon {
 
-// What a value must be. Patterns are values: parts may be named and used in several.
+// A condition on a value. Patterns are values: parts may be named and reused.
 class TENON_API Pattern {
  public:
   using Test = std::function<bool(const Value&)>;
 
-  // Gives the value a name, for Match. A name that stands twice must be the same value both times.
+  // Names the value for Match. A name that occurs twice must be the same value both times.
   Pattern as(std::string name) &&;
   // The operand may also be absent (bound as null).
   Pattern optional() &&;
-  // The operator's results may have other users too, and stay for them. The rule is: one use, by the operator above it
-  // in the pattern, and none as an output or by a region.
+  // The operator's results may have other users as well, which keep them. By default, the only use must be the operator
+  // above it in the pattern, and the result must not be an output or be used by a region.
   Pattern shared() &&;
-  // Its two operands in either order; the rule is what the operator's trait `commutative` says.
+  // Matches its two operands in either order; by default, this depends on the operator's trait `commutative`.
   Pattern in_any_order() &&;
   Pattern in_order() &&;
-  // Further operands may follow, whatever they are; the rule is that they must be absent.
+  // Any further operands may follow; by default, these must be absent.
   Pattern and_more() &&;
-  // Result `i` of the operator; the rule is 0, with all other results unused.
+  // Matches result `i` of the operator; by default result 0, with all other results unused.
   Pattern result(size_t i) &&;
   // A further condition on the value (for an operator: on its result).
   Pattern where(Test test) &&;
@@ -71,31 +71,31 @@ class TENON_API Pattern {
 };
 
 namespace pattern {
-// Every value.
+// Matches every value.
 TENON_API Pattern any(std::string name = "");
-// The result of a Constant, wherever it stands.
+// Matches the result of any Constant, wherever it is.
 TENON_API Pattern constant(std::string name = "");
-// The result of an operator of one of these names on these operands, in the region of the pattern's root.
+// Matches the result of an operator with one of these names and operands, in the region of the pattern's root.
 TENON_API Pattern op(Name name, std::vector<Pattern> operands);
 TENON_API Pattern op(std::initializer_list<Name> names, std::vector<Pattern> operands);
-// The same for a list that is made at run time: all operators of a trait.
+// The same for a list that is made at run time, such as all operators with a trait.
 TENON_API Pattern op_among(std::vector<Name> names, std::vector<Pattern> operands);
-// The first alternative that fits, and with which the rest fits: one_of({op("Relu", {sum}), sum}).
+// Takes the first alternative that matches together with the rest of the pattern: one_of({op("Relu", {sum}), sum}).
 TENON_API Pattern one_of(std::vector<Pattern> alternatives);
 }  // namespace pattern
 
-// What was found. Good until the graph changes.
+// A match. Valid until the graph changes.
 class TENON_API Match {
  public:
   Op& root() const { return *root_; }
   bool has(std::string_view name) const;  // bound, and not absent
-  // By the names of the pattern; a name that it does not have is a fault of the program. Null: absent.
+  // By name in the pattern; using an unknown name is a programming error. Null: absent.
   Value* value(std::string_view name) const;
-  Op& op(std::string_view name) const;  // the operator that makes the value
+  Op& op(std::string_view name) const;  // the operator that produces the value
   const Tensor& constant(std::string_view name) const;
-  // The operators that the pattern names, the root first; constants are not among them.
+  // The operators that the pattern names, the root first; constants are not included.
   const std::vector<Op*>& ops() const { return ops_; }
-  // Labels of the operators, first to last: "conv1+relu1".
+  // Labels of the operators, joined from first to last: "conv1+relu1".
   std::string joined_label() const;
 
  private:
@@ -107,9 +107,9 @@ class TENON_API Match {
 
 class TENON_API Rewrite {
  public:
-  // One value for the root's one result; null: not after all, and what was built is taken back.
+  // Returns a value for the root's only result; null cancels the rewrite and removes what was built.
   using BuildFn = std::function<Result<Value*>(Builder&, const Match&)>;
-  // One value per result of the root, null where nobody uses it; none at all: not after all.
+  // Returns one value per result of the root, null for unused ones; an empty vector cancels the rewrite.
   using BuildAllFn = std::function<Result<std::vector<Value*>>(Builder&, const Match&)>;
 
   explicit Rewrite(std::string name) : name_(std::move(name)) {}
@@ -118,11 +118,11 @@ class TENON_API Rewrite {
   // The pattern's outermost operator, whose results are replaced.
   Rewrite& match(Pattern root);
   Rewrite& when(std::function<bool(const Match&)> test);
-  // One operator with the root's number of results, their types and names, and the labels of all. Operands are the
-  // names of values in the pattern.
+  // Replaces the match by one operator with as many results as the root, their types and names, and the labels of all.
+  // Operands are names of values in the pattern.
   Rewrite& into(Name target, std::vector<std::string> operands,
                 std::function<Attributes(const Match&)> attributes = {});
-  // Anything else. The builder stands before the root; operators of the match must not be changed or erased.
+  // Replaces it by anything else. The builder is before the root; operators of the match must not be changed or erased.
   Rewrite& with(BuildFn build);
   Rewrite& with_all(BuildAllFn build);
 
@@ -135,17 +135,17 @@ class TENON_API Rewrite {
   BuildAllFn build_;
 };
 
-// Applies `rewrites` in all regions until none fits. Operators are tried from the last to the first, so that a large
-// pattern takes what a small one would take out of its middle; at one operator the rewrites are tried in their order.
+// Applies `rewrites` in all regions until none matches. Operators are tried from the last to the first, so that a large
+// pattern has precedence over a small one inside it; for one operator, rewrites are tried in their order.
 //
-// Every value keeps its meaning and type; outputs keep their names. The operators of a match go when they have no uses
-// left, and with them what only they used. Nothing moves from one region to another: the operators of a match are in
-// one region; other values come from anywhere. Errors: a rewrite's own, with its name; a rewrite that builds what
-// cannot be, or another type; rewrites that undo each other for ever are Code::internal, naming them. The graph is left
-// between two rewrites then. About linear in the operators and the rewrites done.
+// Every value keeps its meaning and type; outputs keep their names. The operators of a match are erased when they
+// become unused, together with what only they used. Nothing moves between regions: the operators of a match are in one
+// region; other values may come from anywhere. Errors: a rewrite's own, with its name; a rewrite that builds something
+// invalid or of another type; rewrites that undo each other for ever are Code::internal, naming them. The graph is then
+// in the state between two rewrites. Roughly linear in the number of operators and of applied rewrites.
 TENON_API Result<Change> apply_rewrites(Graph& graph, const std::vector<Rewrite>& rewrites);
 
-// A pass that does that.
+// apply_rewrites as a pass.
 TENON_API Pass rewrite_pass(std::string name, std::string contract, std::vector<Rewrite> rewrites,
                             std::vector<std::string> needs = {"infer-types"});
 

@@ -9,10 +9,10 @@
 namespace tenon {
 namespace {
 
-// a op b is b op a. With more operands that needs regrouping too, which changes how floats round.
+// a op b is b op a. With more operands, regrouping would be needed as well, which changes how floats round.
 bool swaps(const Op& op) { return op.operand_count() == 2 && op.def()->has(Trait::commutative); }
 
-// Long tensors by their ends: the whole is compared when these agree.
+// Long tensors are hashed by their ends; the whole is compared when these agree.
 constexpr size_t kHashedEnd = 256;
 
 uint64_t hash_of(const Tensor& tensor) {
@@ -45,7 +45,7 @@ struct SameWork {
   }
 
  private:
-  // A result that lies elsewhere is other work: two reorders of one value differ in nothing else.
+  // Results with different layouts are different work: two reorders of one value differ in nothing else.
   static bool same_layouts(const Op& a, const Op& b) {
     for (size_t i = 0; i < a.result_count(); ++i) {
       const ValueLayout *first = a.result(i)->layout(), *second = b.result(i)->layout();

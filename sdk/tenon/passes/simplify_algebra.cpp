@@ -111,10 +111,10 @@ Pattern to_pattern(const Term& term) {
 
 // ---- Replacements ----
 
-// Larger ones are not worth it: an operator computes them as it goes.
+// Larger constants are not worth it: an operator computes them on the fly.
 constexpr int64_t kMostElements = 4096;
 
-// Where the replacement is a constant: one of the result's type, when that is known and small.
+// If the replacement is a constant: one of the result's type, if that is known and small.
 Value* constant_like(Builder& builder, const Type& type, double number) {
   const auto dims = type.shape().static_dims();
   if (!dims) return nullptr;
@@ -140,13 +140,13 @@ Result<Value*> build(Builder& builder, const Match& match, const Term& term) {
     TENON_TRY(value, build(builder, match, operand));
     operands.push_back(value);
   }
-  // An operator of the root's kind is the root on other operands.
+  // An operator of the root's kind keeps the root's attributes.
   const Op& root = match.root();
   return builder.op(Name(term.text), operands, root.is(Name(term.text)) ? root.attributes() : Attributes());
 }
 
-// Is the shape of the root that of `value`, whatever a run makes of it? So it is when nothing else in the match is
-// larger than one element in no more axes.
+// Whether the root has the shape of `value` in every run: nothing else in the match may be larger than one element, or
+// have more axes.
 bool only_value_has_extents(const Op& op, const Value& value) {
   if (!value.type().is_tensor() || !value.type().shape().ranked()) return false;
   for (size_t i = 0; i < op.operand_count(); ++i) {
@@ -159,7 +159,8 @@ bool only_value_has_extents(const Op& op, const Value& value) {
 }
 
 ElementType ruling_element(const Op& root, const Term& from) {
-  // Of a comparison's operand under Not, of the data of a Where: what the rule is about stands innermost.
+  // For Not of a comparison, the comparison's operand; for a Where, its data: the value that the rule concerns is
+  // innermost.
   const size_t first = root.is(Name("Where")) ? 1 : 0;
   const Value* operand = root.operand(first) ? root.operand(first) : root.operand(0);
   if (from.operands[0].kind == Term::Kind::op && operand->producer() && operand->producer()->operand(0) &&

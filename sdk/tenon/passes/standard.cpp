@@ -10,17 +10,17 @@ Result<PassManager> standard_passes() {
       "simplify-algebra",
       "fold-constants",
       "inline-branch",
-      "infer-types",  // folded constants and branches tell shapes
-      "remove-dead",  // a value with a dead user is not used once
+      "infer-types",  // folded constants and branches determine shapes
+      "remove-dead",  // a value with a dead user does not have a single use
       "fold-transpose",
       "fold-reshape",
-      "fold-batch-norm",  // after the Transposes between it and its convolution are gone
+      "fold-batch-norm",  // after the Transposes between it and its convolution have been removed
       "fold-pad",
-      // Of Transposes and Reshapes of weights.
+      // Folds Transposes and Reshapes of weights.
       "fold-constants",
   }));
-  // What one of these finds the others may build on: operands that are one value now cancel, what is left of that is
-  // known, and so is a branch on it. The folds above move work rather than find what is known, and do it in one walk.
+  // The passes of this group enable one another: operands that became one value cancel, the remainder is then known,
+  // and so is a branch on it. The folds above move work instead, and need only one traversal.
   TENON_OK(passes.add_until_unchanged({
       "narrow-constants",
       "share-common",

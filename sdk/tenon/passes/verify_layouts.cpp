@@ -92,7 +92,7 @@ class LayoutVerifier {
     return error(Code::internal, "none of the target's ", kernels.size(), " kernels runs it in the layouts", layouts);
   }
 
-  // An operand of the result's shape lies as the result does; one that is broadcast may be row-major.
+  // An operand with the result's shape must have its layout; one that is broadcast may be row-major.
   Result<void> verify_oblivious(const Op& op) {
     if (op.result_count() == 0 || !op.def()->has(Trait::elementwise)) return {};
     const Value& result = *op.result();

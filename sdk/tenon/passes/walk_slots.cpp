@@ -23,7 +23,7 @@ Error no_slots(const Layout& layout, std::string_view why) {
   return error(Code::unsupported, "the slots of ", quote(layout.to_string()), " are no row-major tensor: ", why);
 }
 
-// What digits alone do not say; empty: nothing.
+// A property that digits alone do not express; empty: none.
 std::string_view obstacle(const Layout& layout) {
   if (!layout.has_digits()) return "it is an index map";
   if (layout.is_view()) return "it is a view";
@@ -86,7 +86,7 @@ Result<SlotView> slot_view(const Layout& layout) {
 
 namespace {
 
-// All bits 1, or a NaN where the type has one.
+// All bits 1, or a NaN if the type has one.
 Tensor pad_scalar(ElementType element, PoisonPadding poison) {
   Tensor out = Tensor::zeros(element, {}).value();
   if (poison == PoisonPadding::none) return out;
@@ -104,13 +104,13 @@ bool is_one(const Dims& dims) {
   return std::ranges::all_of(dims, [](int64_t extent) { return extent == 1; });
 }
 
-// To slots and back, before one operator.
+// Builds conversions to slots and back, before one operator.
 class SlotBuilder {
  public:
   SlotBuilder(Op& before, PoisonPadding poison) : b_(*before.parent(), &before), poison_(poison) {}
 
-  // `value` has the dims of the view or, from the last one on, fewer, and 1 where it is broadcast. One element stays as
-  // it is.
+  // `value` has the dims of the view or only the last ones of them, and extent 1 where it is broadcast. A single
+  // element is left unchanged.
   Result<Value*> to_slots(Value* value, const SlotView& view) {
     const Dims given = *value->type().shape().static_dims();
     if (is_one(given)) return value;
@@ -183,7 +183,7 @@ class SlotWalker {
     Value* slots;
   };
 
-  // Elements stay, and go elsewhere.
+  // Whether it keeps the elements and moves them.
   static bool is_move(const Op& op) { return isa<LayoutReorder>(op) || isa<LayoutScrub>(op); }
 
   static bool reads_layout(const Op& op) {
@@ -193,8 +193,8 @@ class SlotWalker {
     return false;
   }
 
-  // The value whose layout the result is to lie in: itself, or what it is brought into for those who read it. Null: it
-  // is row-major.
+  // The value whose layout the result is to have: the result itself, or what it is converted to for its users. Null:
+  // the result is row-major.
   static const Value* wanted(const Op& op) {
     if (op.result_count() == 0) return nullptr;
     if (op.result()->layout()) return op.result();
@@ -204,7 +204,7 @@ class SlotWalker {
     return nullptr;
   }
 
-  // Nothing: not taken, and the report says why.
+  // Nothing: not rewritten; the report gives the reason.
   Result<std::optional<SlotView>> view_of(const Op& op, const Value* lies) {
     const auto refuse = [&](std::string_view why) -> std::optional<SlotView> {
       report_.refused.push_back(str(op.describe(), ": ", why));
@@ -264,7 +264,7 @@ class SlotWalker {
     return {};
   }
 
-  // One number for each view.
+  // A number per distinct view.
   size_t key(const SlotView& view) {
     const auto found = std::ranges::find(views_, view);
     if (found == views_.end()) views_.push_back(view);
@@ -274,14 +274,14 @@ class SlotWalker {
   Result<Value*> slots_of(Value& value, const SlotView& view, Op& user) {
     const auto known = made_.find({&value, key(view)});
     if (known != made_.end()) return known->second;
-    // The same elements, and nobody sees what is between them.
+    // The same elements; values between them are not visible.
     const Op* producer = value.producer();
     if (producer && is_move(*producer)) return slots_of(*producer->operand(0), view, user);
     TENON_TRY(slots, SlotBuilder(user, options_.poison).to_slots(logical_of(value, user), view));
     return made_[{&value, key(view)}] = slots;
   }
 
-  // Row-major: the value itself, or made of what there is of it.
+  // The value in row-major form: itself, or converted from an existing form.
   Value* logical_of(Value& value, Op& user) {
     if (!value.layout()) return &value;
     if (const Tensor* constant = constant_of(&value)) return Builder(region_, &user).constant(*constant, value.name());
@@ -296,7 +296,7 @@ class SlotWalker {
     return op.result();
   }
 
-  // The operator itself goes; who still reads its result gets that from the slots.
+  // Erases the operator; remaining users of its result get it from the slots.
   Result<void> leave(const Taken& taken) {
     Value& result = *taken.op->result();
     erase_unused(result);
@@ -310,7 +310,7 @@ class SlotWalker {
     return {};
   }
 
-  // Moves that nobody waits for.
+  // Erases moves without users.
   static void erase_unused(Value& value) {
     for (const Use* use : value.uses()) {
       Op& user = *use->user();
@@ -320,7 +320,7 @@ class SlotWalker {
     }
   }
 
-  // `logical` to all that the value was moved back to row-major for.
+  // Gives `logical` to all users for which the value was converted to row-major.
   static void give(Value& value, Value& logical) {
     for (const Use* use : value.uses()) {
       Op& user = *use->user();
@@ -340,7 +340,7 @@ class SlotWalker {
     return again->layout()->pad == PadState::zero ? scrubbed(*again, *result.producer()) : again;
   }
 
-  // A fill that is not 0 would stay in padding that is to be 0.
+  // A fill that is not 0 would remain in padding that must be 0.
   Value* scrubbed(Value& value, Op& before) {
     const auto layout = resolve_layout(value);
     if (layout.ok() && layout->fill() == uint64_t{0}) return &value;

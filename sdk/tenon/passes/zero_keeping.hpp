@@ -1,4 +1,4 @@
-// Which operators leave padding zero.
+// Which operators map zero padding to zero.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -9,11 +9,11 @@
 
 namespace tenon {
 
-// Asks the reference, once for each operator with the same attributes, types and constants.
+// Evaluates the reference, once per combination of operator, attributes, types and constants.
 class ZeroKeeping {
  public:
-  // Does the elementwise operator give all bits 0 where its operands are 0? `known` has an entry per operand: the one
-  // element that it has everywhere, or null for zero.
+  // Whether the elementwise operator gives all-zero bits where its operands are 0. `known` has an entry per operand:
+  // the one element that it has everywhere, or null for zero.
   bool keeps(const Op& op, const std::vector<const Tensor*>& known);
 
  private:

@@ -22,7 +22,7 @@ double softsign(double x) { return x / (1 + std::abs(x)); }
 double mish(double x) { return x * std::tanh(softplus(x)); }
 double hard_swish(double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); }
 double swish(double x, double alpha) { return x * sigmoid(alpha * x); }
-// 1 + erf(z) is erfc(-z), which keeps its digits where erf(z) is near -1; so it is with 1 + tanh(u) = 2 sigmoid(2u).
+// 1 + erf(z) is erfc(-z), which is accurate where erf(z) is near -1; likewise, 1 + tanh(u) = 2 sigmoid(2u).
 double gelu(double x) { return x / 2 * std::erfc(-x / std::numbers::sqrt2); }
 // Hendrycks and Gimpel, "Gaussian Error Linear Units", arXiv:1606.08415, section 2.
 double gelu_by_tanh(double x) { return x * sigmoid(2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)); }

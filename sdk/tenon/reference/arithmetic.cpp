@@ -14,7 +14,7 @@ constexpr bool kIsInt = std::is_integral_v<T>;
 template <class T>
 constexpr bool kIsSigned = kIsInt<T>&& std::is_signed_v<T>;
 
-// Signed overflow has no meaning in C++: what should wrap around is computed unsigned.
+// Signed overflow is undefined in C++, so wrap-around arithmetic is unsigned.
 template <class T>
 auto bits(T value) {
   if constexpr (kIsSigned<T>)
@@ -56,7 +56,7 @@ T divide(T a, T b) {
   return a / b;
 }
 
-// With the sign of a.
+// Has the sign of a.
 template <class T>
 T c_remainder(T a, T b) {
   if constexpr (!kIsInt<T>)
@@ -70,7 +70,7 @@ T c_remainder(T a, T b) {
   }
 }
 
-// With the sign of b.
+// Has the sign of b.
 template <class T>
 T floor_remainder(T a, T b) {
   const T remainder = c_remainder(a, b);
@@ -98,7 +98,7 @@ T integer_power(T base, E exponent) {
   return result;
 }
 
-// The square is worth a case of its own: it is what most models raise to.
+// A special case for squares, the exponent in most models.
 double float_power(double base, double exponent) { return exponent == 2 ? base * base : std::pow(base, exponent); }
 
 template <class T>
@@ -130,7 +130,7 @@ T less_of(T a, T b) {
 
 // ---- Evaluators ----
 
-// Evaluators from functions of carriers: F is a generic lambda.
+// Makes evaluators from functions of carriers: F is a generic lambda.
 template <auto F>
 Result<void> number_pairs(EvalContext& context) {
   return map_number_pairs(context, F);
@@ -147,7 +147,7 @@ template <double (*F)(double)>
 Result<void> doubles(EvalContext& context) {
   return map_floats(context, [](auto x) { return static_cast<decltype(x)>(F(static_cast<double>(x))); });
 }
-// Bit operations: floats are not among their types.
+// Bit operations, which have no float types.
 template <auto F>
 Result<void> int_pairs(EvalContext& context) {
   return map_number_pairs(context, []<class T>(T a, T b) -> T {
@@ -225,7 +225,7 @@ Result<void> folded(EvalContext& context) {
   return store_converted(*y, folded);
 }
 
-// Float sums are kept in f64 and rounded once.
+// Float sums are computed in f64 and rounded once.
 ElementType sum_carrier(ElementType element) { return element.is_float() ? kF64 : carrier_of(element); }
 
 Result<void> total(EvalContext& context) {

@@ -14,7 +14,7 @@ namespace {
 
 bool given(EvalContext& context, size_t i) { return i < context.operand_count() && context.has_operand(i); }
 
-// Where head h of batch entry b stands in [B, H, L, D] or [B, L, H * D]: its rows are `row` apart.
+// The position of head h of batch entry b in [B, H, L, D] or [B, L, H * D]: its rows are `row` apart.
 struct Heads {
   int64_t batch = 0, heads = 0, length = 0, size = 0, row = 0;
   bool packed = false;
@@ -32,7 +32,7 @@ struct Heads {
   }
 };
 
-// Past and present rows of every head, joined: [B, H, P + S, D].
+// Past and present rows of every head, concatenated: [B, H, P + S, D].
 template <class T>
 std::vector<T> joined(const Tensor& past, const Tensor& present, const Heads& at) {
   const int64_t before = past.valid() ? past.dim(2) : 0, total = before + at.length;
@@ -56,7 +56,7 @@ class Bias {
     if (given(context, 6)) nonpad_ = context.tensor(6).to_ints();
   }
 
-  // Adds it to scores[0, keys). True when it is -inf everywhere.
+  // Adds it to scores[0, keys). True if it is -inf everywhere.
   template <class T>
   bool add(int64_t b, int64_t h, int64_t i, T* scores) const {
     const int64_t limit = std::clamp<int64_t>(visible(b, i), 0, keys_);
@@ -74,13 +74,13 @@ class Bias {
   }
 
  private:
-  // Columns from here on are hidden from row i.
+  // Columns from this one on are masked for row i.
   int64_t visible(int64_t b, int64_t i) const {
     const int64_t length = nonpad_.empty() ? keys_ : nonpad_[b];
     if (!causal_) return length;
     return std::min(length, i + 1 + (nonpad_.empty() ? past_ : nonpad_[b] - queries_));
   }
-  // Where the mask's row for this row of scores begins; the mask has at most the axes [B, H, L, S].
+  // The offset of the mask's row for this row of scores; the mask has at most the axes [B, H, L, S].
   int64_t mask_row(int64_t b, int64_t h, int64_t i) const {
     const int64_t at[] = {b, h, i};
     int64_t row = 0;
@@ -102,7 +102,7 @@ class Bias {
   std::vector<int64_t> nonpad_;
 };
 
-// In place; -inf everywhere gives NaN, as 0 / 0 is.
+// In place; -inf everywhere gives NaN, like 0 / 0.
 template <class T>
 void softmax_row(T* row, int64_t count) {
   if (count == 0) return;
@@ -127,7 +127,7 @@ void score(const Heads& q, const T* queries, int64_t kv_heads, int64_t keys_coun
   for (int64_t i = 0; i < q.length * keys_count; ++i) scores[i] *= static_cast<T>(scale);
 }
 
-// What to do with one head of Y.
+// Computes one head of Y.
 template <class T>
 void weigh(const Heads& q, const Heads& y, int64_t kv_heads, int64_t keys_count, const T* probabilities,
            const T* values, int64_t b, int64_t h, T* out) {
@@ -211,7 +211,7 @@ Result<void> mask_fits(const Tensor& mask, const Dims& scores) {
   return error(Code::invalid_argument, "attn_mask ", mask.dims(), " does not broadcast to the scores ", scores);
 }
 
-// Softmax is computed in f32, or f64 for f64: at least what softmax_precision may ask for.
+// Softmax is computed in f32, or in f64 for f64: at least what softmax_precision may request.
 Result<void> attention(EvalContext& context) {
   const ElementType work = work_type(context.tensor(0).element());
   TENON_TRY(operands, attention_operands(context, work));
@@ -277,7 +277,7 @@ Result<void> flex_attention(EvalContext& context) {
     });
   });
   TENON_TRY(biased, modified(context, 0, std::move(scores)), "score_mod");
-  // The region may have handed back bytes that others hold too.
+  // The region may have returned bytes that others share.
   TENON_TRY(weights, biased.clone(), "the scores");
   with_work_type(work, [&]<class T>() {
     each_head([&](int64_t t, int64_t, int64_t) {
@@ -361,7 +361,7 @@ Result<void> linear_attention(EvalContext& context) {
                scale = stated == 0 ? 1 / std::sqrt(static_cast<double>(k.size)) : stated;
   const bool delta = context.attr<std::string>("update_rule", "gated_delta").ends_with("delta");
   const int64_t area = k.size * v.size, sharing = q.heads / k.heads;
-  // How many numbers a step of decay and beta has for each head: 0 when one is for all.
+  // How many numbers a step of decay and beta has per head: 0 if one is shared by all.
   const auto per_head = [&](const Tensor& t) { return t.valid() ? t.dim(2) / k.heads : 0; };
   with_work_type(work, [&]<class T>() {
     context.parallel().run(k.batch * k.heads, grain_of(k.length * area * 4), [&](int64_t begin, int64_t end) {

@@ -5,8 +5,8 @@
 //   other floats   double          wider signed integers           int64_t
 //   bool           int32_t         unsigned integers               uint64_t
 //
-// A carrier holds every value of its element types exactly. Going back, floats are rounded once and integers keep their
-// low bits: sums, differences and products wrap around in every width as two's complement does.
+// A carrier represents every value of its element types exactly. In the conversion back, floats are rounded once and
+// integers keep their low bits: sums, differences and products wrap around in every width, as in two's complement.
 #pragma once
 #include <array>
 #include <cstring>
@@ -41,7 +41,7 @@ auto with_float_carrier(ElementType element, Body&& body) {
   return body.template operator()<double>();
 }
 
-// The tensor in another element type, or in its carrier; itself when it is of that type already.
+// The tensor in another element type, or in its carrier; the tensor itself if it already has that type.
 inline Result<Tensor> to_element(const Tensor& tensor, ElementType element) {
   if (tensor.element() == element) return tensor;
   return convert(tensor, element);
@@ -55,7 +55,7 @@ inline Result<void> store_converted(Tensor& into, const Tensor& from) {
   return {};
 }
 
-// Result `i`, written in its carrier: straight into the result where that is its element type.
+// Result `i`, written in its carrier type: directly into the result where that is its element type.
 //   TENON_TRY(y, CarrierOutput::open(context, 0));
 //   float* out = y.data<float>(); ...
 //   return y.close();
@@ -75,7 +75,7 @@ class CarrierOutput {
   T* data() {
     return written_.mutable_as<T>().data();
   }
-  // Brings what was written into the result.
+  // Converts what was written into the result.
   Result<void> close() {
     if (written_.element() == result_->element()) return {};
     return store_converted(*result_, written_);
@@ -87,7 +87,7 @@ class CarrierOutput {
   Tensor written_;
 };
 
-// Result 0 = f(operand 0), element by element; f takes and gives the carrier of numbers, or of floats.
+// Result 0 = f(operand 0), elementwise; f maps carriers of numbers, or of floats.
 template <class F>
 Result<void> map_numbers(EvalContext& context, F f) {
   TENON_TRY(x, to_carrier(context.tensor(0)));
@@ -105,7 +105,7 @@ Result<void> map_floats(EvalContext& context, F f) {
   return y.close();
 }
 
-// Result 0 = f(operand 0, operand 1), both of one element type and broadcast.
+// Result 0 = f(operand 0, operand 1), both of the same element type and broadcast.
 template <class F>
 Result<void> map_number_pairs(EvalContext& context, F f) {
   TENON_TRY(a, to_carrier(context.tensor(0)));

@@ -45,7 +45,7 @@ Result<void> combined(EvalContext& context) {
   return to_booleans<uint8_t>(context, context.tensor(0), context.tensor(1), Combine());
 }
 
-// Of booleans: f takes and gives truth. Of floats: f takes the carrier.
+// For booleans: f maps truth values. For floats: f takes the carrier.
 template <class F>
 Result<void> test_floats(EvalContext& context, F f) {
   TENON_TRY(x, to_carrier(context.tensor(0)));

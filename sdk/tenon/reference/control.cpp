@@ -8,7 +8,7 @@
 namespace tenon {
 namespace {
 
-// The one boolean of a condition.
+// The value of a condition, which must be a single boolean.
 Result<bool> truth(const Datum& datum, std::string_view what) {
   if (datum.is_tensor() && datum.tensor().element().is_bool() && datum.tensor().size() == 1) {
     return datum.tensor().as<uint8_t>()[0] != 0;
@@ -23,7 +23,7 @@ Result<void> branch(EvalContext& context) {
   return {};
 }
 
-// The slices of a scan output as they are made.
+// Collects the slices of a scan output.
 class ScanOutput {
  public:
   Result<void> add(Datum slice, size_t number) {
@@ -34,7 +34,7 @@ class ScanOutput {
     return {};
   }
 
-  // `type` is what the body declares of a slice, in case there was none; unknown extents are 0 then.
+  // `type` is the declared type of a slice, used if there was none; unknown extents are then 0.
   Result<Tensor> stacked(ParallelFor& parallel, const Type& type, int64_t axis, bool backwards) {
     if (slices_.empty()) return nothing(type, axis);
     TENON_TRY(place, normalize_axis(axis, slices_[0].rank() + 1));
@@ -111,7 +111,7 @@ Result<void> scan(EvalContext& context) {
     const Tensor& input = context.tensor(carried_count + k);
     TENON_TRY(axis, normalize_axis(list_at("scan_input_axes", k), input.rank()), "attribute 'scan_input_axes'");
     axes.push_back(static_cast<size_t>(axis));
-    length = input.dim(axes[k]);  // of all of them
+    length = input.dim(axes[k]);  // the same for all of them
   }
   std::vector<ScanOutput> scans(context.result_count() - carried_count);
   for (int64_t step = 0; step < length; ++step) {

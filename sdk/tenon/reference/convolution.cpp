@@ -16,7 +16,7 @@
 namespace tenon {
 namespace {
 
-// A convolution whose sizes are all known.
+// A convolution with all sizes known.
 struct Geometry : SlidingWindow {
   int64_t batch = 0, channels = 0, outputs = 0, group = 1;
 
@@ -27,7 +27,7 @@ struct Geometry : SlidingWindow {
 
 std::vector<Dim> as_dims(const Dims& values) { return {values.begin(), values.end()}; }
 
-// Of an operator like Conv; w: [M, C / group, kernel ...].
+// For an operator like Conv; w: [M, C / group, kernel ...].
 Result<Geometry> conv_geometry(const Op& op, const Tensor& x, const Tensor& w, const Dims& y) {
   Geometry g;
   g.batch = x.dim(0), g.channels = x.dim(1), g.outputs = w.dim(0);
@@ -37,7 +37,7 @@ Result<Geometry> conv_geometry(const Op& op, const Tensor& x, const Tensor& w, c
   return g;
 }
 
-// The image of one group of channels as the matrix [(channel, tap), output position], made as it is asked for.
+// The image of one group of channels as the matrix [(channel, tap), output position], generated on demand.
 template <class T>
 class ImagePanels final : public PanelSource<T> {
  public:
@@ -55,7 +55,7 @@ class ImagePanels final : public PanelSource<T> {
   }
 
  private:
-  // Positions [x, x + count) under one tap, row by row.
+  // Reads positions [x, x + count) under one tap, row by row.
   void read(const T* channel, const int64_t* offset, int64_t x, int64_t count, T* line) const {
     const size_t last = g_.last();
     const int64_t extent = g_.out[last], stride = g_.strides[last];
@@ -67,7 +67,7 @@ class ImagePanels final : public PanelSource<T> {
       const OutputRange range = start < 0 ? OutputRange{length, length} : inside(first, stride, g_.in[last], length);
       T* to = line + at;
       std::fill_n(to, range.begin, T(0));
-      // A number: it may lie before the image, and an empty image has no address.
+      // A number, not a pointer: it may be before the image, and an empty image has no address.
       const int64_t from = std::max<int64_t>(start, 0) + first;
       if (stride == 1) {
         if (range.begin < range.end)
@@ -85,7 +85,7 @@ class ImagePanels final : public PanelSource<T> {
   std::vector<int64_t> offsets_;
 };
 
-// One input channel per output channel: rows of the output gather shifted rows of the input.
+// One input channel per output channel: rows of the output accumulate shifted rows of the input.
 template <class T>
 void convolve_depthwise(const Geometry& g, const T* x, const T* w, const T* bias, T* y, ParallelFor& parallel) {
   const size_t last = g.last();
@@ -117,8 +117,8 @@ void convolve_depthwise(const Geometry& g, const T* x, const T* w, const T* bias
   });
 }
 
-// Runs body(n, group, inner) for all pairs: shared out among threads when there are many, else each with all threads
-// inside.
+// Calls body(n, group, inner) for all pairs: distributed over threads if there are many, otherwise one by one, each
+// with all threads inside.
 template <class Body>
 void for_each_group(int64_t batch, int64_t groups, ParallelFor& parallel, Body&& body) {
   const int64_t pairs = batch * groups;
@@ -131,7 +131,7 @@ void for_each_group(int64_t batch, int64_t groups, ParallelFor& parallel, Body&&
   }
 }
 
-// y += w * panels(n, group) for every image and group of channels, bias put in first.
+// y += w * panels(n, group) for every image and group of channels, after initialising y with the bias.
 template <class T, class Panels>
 void convolve_by_panels(const Geometry& g, const T* w, const T* bias, T* y, ParallelFor& parallel, Panels&& panels) {
   for_each_group(g.batch, g.group, parallel, [&](int64_t n, int64_t group, ParallelFor& inner) {
@@ -150,7 +150,7 @@ void convolve_by_panels(const Geometry& g, const T* w, const T* bias, T* y, Para
 template <class T>
 void convolve(const Geometry& g, const T* x, const T* w, const T* bias, T* y, ParallelFor& parallel) {
   if (g.group_channels() == 1 && g.group > 1) return convolve_depthwise(g, x, w, bias, y, parallel);
-  // A 1x1 kernel that neither skips nor pads reads the image as the matrix it is.
+  // A 1x1 kernel without strides and pads reads the image itself as the matrix.
   const bool plain = g.taps == 1 && g.in == g.out &&
                      std::all_of(g.strides.begin(), g.strides.end(), [](auto s) { return s == 1; }) &&
                      std::all_of(g.begin.begin(), g.begin.end(), [](auto p) { return p == 0; });
@@ -167,7 +167,7 @@ const Tensor* operand_or_null(EvalContext& context, size_t i) {
   return i < context.operand_count() && context.has_operand(i) ? &context.tensor(i) : nullptr;
 }
 
-// The operand in the work type; an invalid tensor when it is absent.
+// The operand in the work type; an invalid tensor if it is absent.
 Result<Tensor> optional_in_work_type(EvalContext& context, size_t i, ElementType work) {
   const Tensor* tensor = operand_or_null(context, i);
   if (!tensor) return Tensor();
@@ -193,7 +193,7 @@ Result<void> conv(EvalContext& context) {
 
 // ---- ConvTranspose ----
 
-// The convolution of which this is the transpose: its input is our output.
+// The convolution of which this is the transpose: its input is the output here.
 Result<Geometry> transposed_geometry(const Op& op, const Tensor& x, const Tensor& w, const Dims& y) {
   Geometry g;
   g.batch = x.dim(0), g.channels = y[1], g.outputs = x.dim(1);
@@ -210,7 +210,7 @@ Result<Geometry> transposed_geometry(const Op& op, const Tensor& x, const Tensor
 
 template <class T>
 void convolve_transposed(const Geometry& g, const T* x, const T* w, const T* bias, T* y, ParallelFor& parallel) {
-  constexpr int64_t kColumns = int64_t{1} << 22;  // elements of the buffer between product and scatter, at most about
+  constexpr int64_t kColumns = int64_t{1} << 22;  // approximate elements of the buffer between product and scatter
   const int64_t group_channels = g.group_channels(), lines = group_channels * g.taps;
   const int64_t chunk = std::clamp<int64_t>(kColumns / std::max<int64_t>(1, g.taps * g.out_size), 1,
                                             std::max<int64_t>(1, group_channels));
@@ -286,11 +286,11 @@ Result<void> qlinear_conv(EvalContext& context) {
 
 // ---- DeformConv ----
 
-// The image as seen through moved taps.
+// The image seen through displaced taps.
 template <class T>
 class DeformedPanels final : public PanelSource<T> {
  public:
-  // `image`: the channels of one group, `first_channel` the number of the first one; `offset`, `mask`: of this image.
+  // `image`: the channels of one group, `first_channel` the index of the first one; `offset`, `mask`: for this image.
   DeformedPanels(const Geometry& g, const T* image, int64_t first_channel, int64_t offset_groups, const T* offset,
                  const T* mask)
       : g_(g),
@@ -305,7 +305,7 @@ class DeformedPanels final : public PanelSource<T> {
     for (int64_t d = 0; d < depths; ++d) {
       const int64_t channel = (depth + d) / g_.taps, tap = (depth + d) % g_.taps;
       g_.tap_offset(tap, taps.data());
-      // The row of masks that this channel and tap use; offsets have one such row for each axis.
+      // The row of masks for this channel and tap; offsets have one such row per axis.
       const int64_t row = (first_channel_ + channel) / (g_.channels / offset_groups_) * g_.taps + tap;
       for (int64_t i = 0; i < (count + width - 1) / width * width; ++i) {
         T value = 0;
@@ -326,7 +326,7 @@ class DeformedPanels final : public PanelSource<T> {
     int64_t rest = position;
     for (size_t axis = rank; axis-- > 0; rest /= g_.out[axis]) {
       const double moved = static_cast<double>(offset_[(row * rank + axis) * g_.out_size + position]);
-      // Far outside reads 0 however far it is; NaN too.
+      // Positions far outside read 0, whatever the distance; so does NaN.
       const double at = std::clamp(static_cast<double>(rest % g_.out[axis] * g_.strides[axis] + taps[axis]) + moved,
                                    -2.0, static_cast<double>(g_.in[axis]) + 1);
       if (std::isnan(at)) return 0;
@@ -379,7 +379,7 @@ Result<void> deform_conv(EvalContext& context) {
 
 // ---- CausalConvWithState ----
 
-// As the ONNX function does, the convolution is rounded to the element type before the activation.
+// As in the ONNX function, the convolution is rounded to the element type before the activation.
 Result<void> causal_conv(EvalContext& context) {
   const Tensor& input = context.tensor(0);
   const ElementType element = input.element(), work = work_type(element);

@@ -16,7 +16,7 @@ ElementType spread_type(ElementType element) { return element.bits() <= 8 ? kU8 
 
 // ---- Strided copies ----
 
-// Strings, one by one.
+// Copies strings one by one.
 void copy_strings(const std::string* from, const ElementBlock& from_block, std::string* to,
                   const ElementBlock& to_block, const Dims& dims) {
   const std::array<Dims, 2> strides{from_block.strides, to_block.strides};
@@ -28,7 +28,7 @@ void copy_strings(const std::string* from, const ElementBlock& from_block, std::
     to[to_block.offset + at.offsets()[1]] = from[from_block.offset + at.offsets()[0]];
 }
 
-// The longest dim is shared out: it leaves the same work to each, and the most of it.
+// The longest dim is distributed over threads: it gives equal and the largest number of parts.
 void copy_boxes(ParallelFor& parallel, const std::byte* from, std::byte* to, std::vector<BoxDim> box, int64_t bytes) {
   if (box.empty()) box.push_back({1, bytes, bytes});
   const auto longest = static_cast<size_t>(std::ranges::max_element(box, {}, &BoxDim::extent) - box.begin());
@@ -44,7 +44,7 @@ void copy_boxes(ParallelFor& parallel, const std::byte* from, std::byte* to, std
 
 // ---- Gathered copies ----
 
-// A line of elements that stand at `places`.
+// A line of elements at `places`.
 template <class T>
 class GatheredLine {
  public:
@@ -62,7 +62,7 @@ class GatheredLine {
     const auto count = static_cast<int64_t>(places_.size());
     if (dense_) {
       std::copy_n(from + places_[0], count, to);
-    } else if (pairs_) {  // an image of twice the size
+    } else if (pairs_) {  // an image enlarged by two
       const T* line = from + places_[0];
       for (int64_t i = 0; i < count / 2; ++i) to[2 * i] = to[2 * i + 1] = line[i];
     } else {
@@ -75,7 +75,8 @@ class GatheredLine {
   bool dense_ = false, pairs_ = false;
 };
 
-// The lines [begin, end) along the last axis; a line that is the one before is copied from there, where it is near.
+// Copies lines [begin, end) along the last axis; a line equal to the previous one is copied from it while it is in
+// cache.
 template <class T>
 void copy_gathered_lines(const T* from, const std::vector<Dims>& places, T* to, int64_t begin, int64_t end) {
   const GatheredLine<T> line(places.back());

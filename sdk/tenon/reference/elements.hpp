@@ -1,7 +1,7 @@
-// Moving elements without looking at them: one copy routine for every element type.
+// Moving elements regardless of their type: one copy routine for every element type.
 //
-// Elements that do not fill whole bytes (4-bit integers and the like) are spread to whole bytes first and packed again
-// afterwards, so that evaluators of movement see whole bytes or strings only:
+// Elements that do not fill whole bytes (such as 4-bit integers) are first widened to whole bytes ("spread") and packed
+// again afterwards, so that evaluators of movement handle only whole bytes or strings:
 //
 //   TENON_TRY(x, spread(context.tensor(0)));
 //   TENON_TRY(y, SpreadOutput::open(context, 0));
@@ -18,24 +18,24 @@
 
 namespace tenon {
 
-// The tensor itself, or its elements' bits one to an unsigned integer (u8, else u64) where they do not fill whole
-// bytes.
+// The tensor itself, or, where its elements do not fill whole bytes, their bits as one unsigned integer each (u8, else
+// u64).
 Result<Tensor> spread(const Tensor& tensor);
 
-// Result `i`, to be written as spread() gives operands.
+// Result `i`, to be written in the form in which spread() gives operands.
 class SpreadOutput {
  public:
-  // Of the type that the shape rule gives, or of a type that only the evaluator knows.
+  // Has the type that the shape rule gives, or a type that only the evaluator knows.
   static Result<SpreadOutput> open(EvalContext& context, size_t i);
   static Result<SpreadOutput> open(EvalContext& context, size_t i, ElementType element, Dims dims);
-  // For results that are no operator's: elements of a sequence.
+  // For tensors that are not results of an operator: elements of a sequence.
   static Result<SpreadOutput> make(ElementType element, Dims dims);
 
   Tensor& tensor() { return written_; }
   const Dims& dims() const { return written_.dims(); }
   // Packs what was written.
   Result<void> close();
-  // The packed tensor, of make().
+  // The packed tensor, after make().
   const Tensor& result() const { return result_; }
 
  private:
@@ -43,40 +43,40 @@ class SpreadOutput {
   Tensor result_, written_;
 };
 
-// Where a block of elements lies in a tensor, in elements; a stride may be 0 or negative.
+// The position of a block of elements in a tensor, in elements; a stride may be 0 or negative.
 struct ElementBlock {
   int64_t offset = 0;
   Dims strides;
 };
 
-// to[block] = from[block] for every index in `dims`. Element types must be alike and fill whole bytes, or be strings;
+// to[block] = from[block] for every index in `dims`. Both must have the same element type, of whole bytes or strings;
 // the tensors must not overlap; `to_block` must not visit an element twice.
 void copy_elements(ParallelFor& parallel, const Tensor& from, const ElementBlock& from_block, Tensor& to,
                    const ElementBlock& to_block, const Dims& dims);
 
-// Axis d of `to` is axis perm[d] of `from`, which is seen under the shape `dims`.
+// Axis d of `to` is axis perm[d] of `from`, which is interpreted with the shape `dims`.
 void copy_transposed(ParallelFor& parallel, const Tensor& from, const Dims& dims, std::span<const int64_t> perm,
                      Tensor& to);
 
-// Element (i, j, ...) of `to` is element places[0][i] + places[1][j] + ... of `from`; there are as many places as axes
-// and extents of `to`. Element types must be alike and fill whole bytes, or be strings.
+// Element (i, j, ...) of `to` is element places[0][i] + places[1][j] + ... of `from`; `places` has one list per axis of
+// `to`, with one entry per index. Both must have the same element type, of whole bytes or strings.
 void copy_gathered(ParallelFor& parallel, const Tensor& from, const std::vector<Dims>& places, Tensor& to);
 
-// `count` elements in a row.
+// Copies `count` contiguous elements.
 void copy_run(const Tensor& from, int64_t from_offset, Tensor& to, int64_t to_offset, int64_t count);
 
 // Zeros, false, or empty strings.
 void fill_zero(Tensor& to);
 
-// All of `to` = element `index` of `from`.
+// Fills `to` with element `index` of `from`.
 void fill_elements(ParallelFor& parallel, const Tensor& from, int64_t index, Tensor& to);
 
-// The bytes of one complex f64 element, moved as one.
+// The bytes of one c128 element, moved as a unit.
 struct Bytes16 {
   uint64_t low, high;
 };
 
-// Runs body.template operator()<T>() with the C++ type as which elements of a spread tensor move.
+// Runs body.template operator()<T>() with the C++ type in which elements of a spread tensor are moved.
 template <class Body>
 void dispatch_storage(ElementType element, Body&& body) {
   switch (element.is_string() ? 0 : element.bits()) {

@@ -1,7 +1,7 @@
-// Evaluators: what each generic operator computes, written to be obviously right. They are the oracle of every test,
-// the fallback of every target, and what constant folding runs.
+// Evaluators: what each generic operator computes, written to be obviously correct. They are the oracle of every test
+// and the fallback of every target, and constant folding runs them.
 //
-// One file a family, registered by name:
+// One file per family, registered by name:
 //
 //   Result<void> relu(EvalContext& context) {
 //     TENON_TRY(y, context.output(0));            // a tensor of the type that the shape rule gives
@@ -11,10 +11,10 @@
 //   const EvaluatorRegistration kRegistered({{"Relu", relu}});
 //
 // Contract: operands have been verified against the definition and its shape rule with their actual types and values,
-// so an evaluator checks only what depends on data (an index out of range). Of operators with regions the rule knows
-// what the regions declare, and not what they give: what shows when they have run is made with output(i, element, dims)
-// or set_output. An evaluator must not keep references to operands, must not write to them, and must produce every
-// result for which wants(i) holds. Several threads may run it at once.
+// so an evaluator checks only what depends on data (an index out of range). For operators with regions, the shape rule
+// knows the declared types of the regions, not the actual ones: results that depend on what the regions return are
+// created with output(i, element, dims) or set_output. An evaluator must not keep references to operands, must not
+// write to them, and must produce every result for which wants(i) holds. Several threads may run it at once.
 #pragma once
 #include <initializer_list>
 #include <memory>
@@ -45,23 +45,23 @@ class TENON_API EvalContext {
   const Tensor& tensor(size_t i) const { return operands_[i]->tensor(); }
 
   size_t result_count() const { return op_->result_count(); }
-  // Is result `i` there and used?
+  // Whether result `i` exists and is used.
   bool wants(size_t i) const { return i < op_->result_count() && (op_->result(i)->used()); }
-  // The dims that the shape rule gives for result `i` and the actual operands; for views, which need no tensor to fill.
+  // The dims of result `i` by the shape rule for the actual operands; for views, which need no tensor to fill.
   virtual Result<Dims> result_dims(size_t i) const = 0;
   // The tensor to fill for result `i`, of the type that the shape rule gives for the actual operands. Uninitialised.
-  // May be called for results that nobody wants.
+  // May be called for unused results.
   virtual Result<Tensor*> output(size_t i) = 0;
-  // The same with a type that only the evaluator can know (NonZero, Unique ...). Limited by tensor_bytes_limit().
+  // The same with a type that only the evaluator can determine (NonZero, Unique ...). Limited by tensor_bytes_limit().
   virtual Result<Tensor*> output(size_t i, ElementType element, Dims dims) = 0;
-  // For sequences, optionals, and tensors that exist already.
+  // For sequences, optionals, and existing tensors.
   virtual void set_output(size_t i, Datum value) = 0;
 
-  // Runs region `i` of the operator; values from outside are found where the operator stands.
+  // Runs region `i` of the operator; outer values are those visible at the operator.
   virtual Result<std::vector<Datum>> run_region(size_t i, std::vector<Datum> inputs) = 0;
 
   virtual ParallelFor& parallel() = 0;
-  // For random operators without a seed of their own: differs from call to call.
+  // For random operators without a seed of their own: different in each call.
   virtual uint64_t random_seed() = 0;
 
  protected:
@@ -78,8 +78,8 @@ struct TENON_API EvaluatorRegistration {
   };
   EvaluatorRegistration(std::initializer_list<Entry> entries);
 };
-// Null when the operator has none. Any thread. Plugins may register evaluators for their own operators, so that these
-// run on every target too; a name that has one already is Code::already_exists.
+// Null when the operator has none. Any thread. Plugins may register evaluators for their own operators, which then run
+// on every target; a name that already has one is Code::already_exists.
 TENON_API EvaluatorFn find_evaluator(Name op);
 TENON_API Result<void> register_evaluator(Name op, EvaluatorFn evaluate);
 

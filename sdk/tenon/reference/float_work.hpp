@@ -1,5 +1,5 @@
-// Floats of every format through kernels that exist for f32 and f64 only: narrower ones are widened to f32, computed
-// there, and rounded once at the end.
+// Floats of every format in kernels that exist only for f32 and f64: narrower ones are converted to f32, computed in
+// f32, and rounded once at the end.
 #pragma once
 #include <cstring>
 #include <utility>
@@ -13,13 +13,13 @@ namespace tenon {
 // f64 for f64, f32 for every other float.
 inline ElementType work_type(ElementType element) { return element == kF64 ? kF64 : kF32; }
 
-// `tensor` in element type `work`: the tensor itself when it has it.
+// `tensor` in element type `work`: the tensor itself if it already has that type.
 inline Result<Tensor> in_work_type(const Tensor& tensor, ElementType work) {
   if (tensor.element() == work) return tensor;
   return convert(tensor, work);
 }
 
-// A result that is computed in another element type than it is delivered in.
+// A result that is computed in a different element type from the one that it is returned in.
 class WorkResult {
  public:
   static Result<WorkResult> make(EvalContext& context, size_t i, ElementType work) {
@@ -31,7 +31,7 @@ class WorkResult {
   T* data() {
     return tensor().template mutable_as<T>().data();
   }
-  // Call last: rounds to the element type of the result.
+  // To be called last: rounds to the element type of the result.
   Result<void> deliver() {
     if (!work_.valid()) return {};
     TENON_TRY(rounded, convert(work_, out_->element()));
@@ -53,7 +53,7 @@ class WorkResult {
   Tensor work_;
 };
 
-// body.template operator()<float>() or <double>(): the type that holds elements of work_type().
+// Runs body.template operator()<float>() or <double>(): the C++ type of work_type().
 template <class Body>
 auto with_work_type(ElementType work, Body&& body) {
   return work == kF64 ? body.template operator()<double>() : body.template operator()<float>();

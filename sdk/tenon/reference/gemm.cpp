@@ -11,10 +11,10 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kDepth = 256;  // products in one run of additions
-constexpr int64_t kTile = 384;   // lines of A and of B in one task, about: both panels together take 768 KiB of f32
-constexpr int64_t kFewRows = 3;       // up to here packing B costs more than it saves
-constexpr int64_t kFewColumns = 512;  // of B that few rows are multiplied with at a time
+constexpr int64_t kDepth = 256;  // products in one chain of additions
+constexpr int64_t kTile = 384;   // approximate lines of A and of B per task: both panels together take 768 KiB of f32
+constexpr int64_t kFewRows = 3;  // up to this number, packing B costs more than it saves
+constexpr int64_t kFewColumns = 512;    // columns of B that few rows are multiplied with at a time
 constexpr int64_t kTaskWork = 1 << 18;  // products that are worth a task
 
 // Multiplies one panel of A (rows x depths) with one of B, and stores or adds the rows x columns elements that exist.
@@ -22,7 +22,7 @@ template <class T>
 using KernelFn = void (*)(int64_t depths, const T* a, const T* b, T* c, int64_t c_stride, int64_t rows, int64_t columns,
                           bool add);
 
-// Few rows of A times B as it lies in memory: sums[i * kFewColumns + j] of one run of additions.
+// Few rows of A times B in its original layout: sums[i * kFewColumns + j] of one chain of additions.
 template <class T>
 struct FewRows {
   int64_t rows, columns, depths;
@@ -38,7 +38,7 @@ struct Kernel {
   FewRowsFn<T> few;
 };
 
-// A register tile: rows x vectors accumulators of so many bytes each.
+// A register tile: rows x vectors accumulators of `bytes` bytes each.
 struct TileSize {
   int bytes, rows, vectors;
   template <class T>
@@ -92,7 +92,7 @@ template <class T, TileSize kSize>
   }
 }
 
-// For B whose lines are contiguous: each is read once.
+// For B with contiguous lines: each is read once.
 template <class T>
 [[gnu::always_inline]] inline void multiply_lines(const FewRows<T>& of, T* sums) {
   for (int64_t i = 0; i < of.rows; ++i) std::fill_n(sums + i * kFewColumns, of.columns, T(0));
@@ -106,7 +106,7 @@ template <class T>
   }
 }
 
-// Blocks of B turned from columns to lines: in groups of 16 bytes, since shuffles across these are slow.
+// Blocks of B transposed from columns to lines: within groups of 16 bytes, because shuffles across these are slow.
 template <class T, int kBytes>
 struct Block {
   typedef T Vector __attribute__((vector_size(kBytes)));
@@ -130,8 +130,8 @@ struct Block {
   }
 
  private:
-  // One group from each of kBytes / 16 places. Wide vectors are handed by reference: by value they would change the
-  // ABI of functions that are not compiled for them.
+  // Loads one group from each of kBytes / 16 positions. Wide vectors are passed by reference: by value they would
+  // change the ABI of functions that are not compiled for them.
   [[gnu::always_inline]] static inline void gather(const T* from, int64_t stride, Vector& out) {
     if constexpr (kBytes == 16) {
       std::memcpy(&out, from, sizeof out);
@@ -148,7 +148,7 @@ struct Block {
                                                  std::integer_sequence<int, I...>) {
     out = __builtin_shufflevector(low, high, I...);
   }
-  // In each group, pieces of kPiece elements of both in turn: those of the first half of the group, of the second.
+  // In each group, interleaves pieces of kPiece elements of both: those of the first half of the group, of the second.
   template <int kPiece, int... I>
   [[gnu::always_inline]] static inline void interleave(Vector& a, Vector& b, std::integer_sequence<int, I...>) {
     const Vector low = __builtin_shufflevector(a, b, place<kPiece>(I, 0)...);
@@ -167,7 +167,7 @@ struct Block {
 template <class T>
 constexpr int64_t kColumnsAtOnce = 64 / static_cast<int64_t>(sizeof(T));
 
-// A vector of columns of B, which are contiguous, turned to lines in registers: summed in the order of lines.
+// Transposes a vector of columns of B, which are contiguous, to lines in registers; summed in the order of lines.
 template <class T, int kBytes, int kRows>
 [[gnu::always_inline]] inline void multiply_column_block(const FewRows<T>& of, int64_t first, T* sums) {
   using Columns = Block<T, kBytes>;
@@ -206,7 +206,7 @@ template <class T, int kBytes>
     if (of.rows == 2) multiply_column_block<T, kBytes, 2>(of, first, sums);
     if (of.rows == 3) multiply_column_block<T, kBytes, 3>(of, first, sums);
   }
-  // Sums side by side: of a single one the products would be rounded before they are added.
+  // Several sums at a time: with a single one, products would be rounded before they are added.
   for (int64_t i = 0; i < of.rows; ++i) {
     T* __restrict sum = sums + i * kFewColumns;
     std::fill(sum + first, sum + of.columns, T(0));
@@ -238,7 +238,7 @@ void multiply_few_baseline(const FewRows<T>& of, T* sums) {
 
 #if defined(__x86_64__)
 #define TENON_AVX2 gnu::target("avx2,fma")
-// With FMA of shorter vectors, too: ends of lines are summed as all else is.
+// With FMA of shorter vectors, too: the ends of lines are summed like everything else.
 #define TENON_AVX512 gnu::target("avx512f,avx512dq,fma,prefer-vector-width=512")
 
 template <class T>
@@ -274,8 +274,8 @@ Kernel<T> kernel_for([[maybe_unused]] GemmIsa isa) {
   return {kBaselineTile.panel<T>(), multiply_baseline<T>, multiply_few_baseline<T>};
 }
 
-// Asked by hand and not by target_clones: no resolver that runs while the library is being loaded, before a sanitizer
-// is ready.
+// Explicit tests instead of target_clones, whose resolver would run while the library is being loaded, before a
+// sanitizer is ready.
 bool machine_runs(GemmIsa isa) {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -305,12 +305,12 @@ GemmIsa choose_isa() {
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-// Lines per task: equal parts of at most `most`, whole panels.
+// Lines per task: equal parts of at most `most`, in whole panels.
 int64_t tile_lines(int64_t lines, int64_t most, int64_t panel) {
   return round_up(ceil_div(lines, ceil_div(lines, most)), panel);
 }
 
-// One task's buffers, kept by its thread: they are as large as the L2 cache, and made thousands of times otherwise.
+// One task's buffers, kept by its thread: they are as large as the L2 cache, and would be allocated thousands of times.
 template <class T>
 std::vector<T>& scratch(int which) {
   thread_local std::vector<T> buffers[2];
@@ -352,7 +352,7 @@ void fill_zero(int64_t m, int64_t n, T* c, int64_t c_stride) {
   for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * c_stride, n, T(0));
 }
 
-// m <= kFewRows rows of C, n columns of it: in runs of additions as tiles have them.
+// m <= kFewRows rows and n columns of C: in the same chains of additions as tiles.
 template <class T>
 void multiply_few_rows(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixView<T> b, T* c, int64_t c_stride,
                        Store store, const Kernel<T>& kernel) {
@@ -374,7 +374,7 @@ void multiply_few_rows(int64_t m, int64_t n, int64_t k, MatrixView<T> a, MatrixV
   }
 }
 
-// Lines of neighbours become columns of a panel.
+// Transposes adjacent lines to the columns of a panel.
 template <class T>
 void transpose_lines(const T* from, int64_t line_stride, int64_t lines, int64_t depths, int64_t width, T* out) {
   using Columns = Block<T, 16>;
@@ -452,7 +452,7 @@ void gemm(int64_t m, int64_t n, int64_t k, const PanelSource<T>& a, const PanelS
   const GemmPanel panel = kernel.panel;
   const int64_t rows = tile_lines(m, kTile, panel.rows);
   int64_t columns = tile_lines(n, kTile, panel.columns);
-  // Narrower tiles when there would be too few to share out: four a thread even out unequal speeds.
+  // Narrower tiles if there would be too few to distribute: four per thread compensate for unequal speeds.
   const int64_t wanted = std::min<int64_t>(4 * parallel.threads(), m * n * k / kTaskWork);
   if (parallel.threads() > 1 && ceil_div(m, rows) * ceil_div(n, columns) < wanted) {
     const int64_t parts = ceil_div(wanted, ceil_div(m, rows));

@@ -21,7 +21,7 @@ int64_t product(std::span<const int64_t> dims) {
   return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
 }
 
-// The indices made non-negative; an error naming the first that is out of range.
+// The indices converted to non-negative; an error names the first that is out of range.
 Result<std::vector<int64_t>> positions(const Tensor& indices, int64_t extent, size_t axis) {
   std::vector<int64_t> out = indices.to_ints();
   for (size_t i = 0; i < out.size(); ++i) {
@@ -36,8 +36,8 @@ Result<std::vector<int64_t>> positions(const Tensor& indices, int64_t extent, si
 
 // ---- Where things lie ----
 
-// Runs of equal length, one for each index: where run i begins in the indexed tensor. On the other side they follow
-// each other.
+// Runs of equal length, one per index: the offset of each run in the indexed tensor. On the other side they are
+// contiguous.
 struct Runs {
   std::vector<int64_t> offsets;
   int64_t length = 1;
@@ -83,7 +83,7 @@ Result<Runs> slice_runs(const Tensor& data, const Tensor& indices, size_t batch)
 
 // ---- Gather ----
 
-// Result 0: the runs of operand 0 one behind the other.
+// Result 0: the runs of operand 0, concatenated.
 Result<void> gather_runs(EvalContext& context, const Runs& runs) {
   TENON_TRY(data, spread(context.tensor(0)));
   TENON_TRY(out, SpreadOutput::open(context, 0));
@@ -135,7 +135,7 @@ void reduce_runs(const Runs& runs, const T* from, T* to, F f) {
   }
 }
 
-// Integers wrap around, which the signed types of C++ do not.
+// Integers wrap around, which signed types of C++ do not.
 template <class T>
 T wrapping(T a, T b, bool multiply) {
   if constexpr (std::is_floating_point_v<T>)
@@ -145,7 +145,7 @@ T wrapping(T a, T b, bool multiply) {
                                    : static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// Result 0: operand 0, with operand 2 put at the runs in order.
+// Result 0: operand 0, with operand 2 written to the runs in order.
 Result<void> scatter_runs(EvalContext& context, const Runs& runs) {
   const auto reduction = context.attr<std::string>("reduction", "none");
   if (reduction == "none") {
@@ -265,7 +265,7 @@ Result<void> one_hot(EvalContext& context) {
 Result<void> non_zero(EvalContext& context) {
   TENON_TRY(x, spread(context.tensor(0)));
   std::vector<int64_t> found;
-  // By value: -0.0 is zero though its bits are not.
+  // By value: -0.0 is zero although its bits are not.
   const bool by_value = context.tensor(0).element().is_float();
   dispatch_storage(x.element(), [&]<class T>() {
     const T* data = storage_of_elements<T>(x);
@@ -305,7 +305,7 @@ bool less(const T& a, const T& b) {
     return a < b;
 }
 
-// The different ones of `count` slices, each `length` elements in a row, as lists of their members; ascending.
+// The distinct ones of `count` slices of `length` contiguous elements each, as lists of their members; ascending.
 template <class T>
 std::vector<std::vector<int64_t>> equal_slices(const T* data, int64_t count, int64_t length) {
   const auto before = [&](int64_t a, int64_t b) {
@@ -323,7 +323,7 @@ std::vector<std::vector<int64_t>> equal_slices(const T* data, int64_t count, int
   return groups;
 }
 
-// The slices of `x` along an axis, one behind the other.
+// The slices of `x` along an axis, concatenated.
 Result<Tensor> slices_in_a_row(EvalContext& context, const Tensor& x, size_t axis) {
   TENON_TRY(in, spread(x));
   const AxisView view(x.dims(), axis);
@@ -382,7 +382,7 @@ Result<void> unique(EvalContext& context) {
   return out.close();
 }
 
-// The indices of the k elements of a line that come first.
+// The indices of the first k elements of a line in sorted order.
 template <class T>
 void first_in_order(const T* line, int64_t stride, int64_t k, bool largest, std::vector<int64_t>& order) {
   std::iota(order.begin(), order.end(), int64_t{0});

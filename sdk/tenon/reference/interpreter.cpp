@@ -46,7 +46,7 @@ Result<void> check_inputs(const Graph& graph, std::span<const Datum> inputs) {
 }
 
 Result<std::unique_ptr<Graph>> decomposed(const Graph& graph) {
-  constexpr int kMostLevels = 32;  // a decomposition that leads back to itself ends here
+  constexpr int kMostLevels = 32;  // stops a decomposition that leads back to itself
   std::unique_ptr<Graph> copy;
   for (int level = 0; level < kMostLevels; ++level) {
     const Graph& current = copy ? *copy : graph;
@@ -78,7 +78,7 @@ Result<std::unique_ptr<Graph>> decomposed(const Graph& graph) {
 }
 
 struct Interpreter::Impl {
-  std::unique_ptr<Graph> own_graph;  // when operators had to be decomposed
+  std::unique_ptr<Graph> own_graph;  // if operators had to be decomposed
   const Graph* graph = nullptr;
   Plan plan;
   std::mutex mutex;
@@ -154,7 +154,7 @@ Result<std::vector<Datum>> evaluate(Name name, std::vector<Datum> operands, cons
   for (size_t i = 0; i < operands.size(); ++i) {
     inputs.push_back(operands[i].absent() ? nullptr : body.add_input(str("operand", i), operands[i].type()));
   }
-  // Results stay untyped: the shape rule at run time sees the values of all operands.
+  // Results have no types: the shape rule at run time sees the values of all operands.
   Op& op = body.create(name, inputs, std::vector<Type>(results), attributes);
   for (size_t i = 0; i < results; ++i) body.add_output(op.result(i), str("result", i));
   std::erase_if(operands, [](const Datum& operand) { return operand.absent(); });

@@ -1,5 +1,5 @@
-// Inside of the interpreter: what is planned once (interpreter_plan.cpp), what runs (interpreter_run.cpp), and how
-// steps run whose values lie in layouts (laid_out_run.cpp, laid_out_padded.cpp).
+// Internal to the interpreter: the plan (interpreter_plan.cpp), the run (interpreter_run.cpp), and steps whose values
+// have layouts (laid_out_run.cpp, laid_out_padded.cpp).
 #pragma once
 #include <memory>
 #include <optional>
@@ -18,19 +18,19 @@ namespace tenon::interpreter {
 
 inline constexpr size_t kNowhere = SIZE_MAX;
 
-// One operator to run. Values have slots, numbered over the whole graph: a region never runs inside itself.
+// One operator to run. Values have slots, numbered over the whole graph: a region is never active twice at a time.
 struct Step {
   const Op* op = nullptr;
   EvaluatorFn evaluate = nullptr;
   size_t operands = 0;  // first of its operands in Plan::operand_slots
   size_t results = 0;   // slot of result 0; the others follow
-  // When the plan was made, the operands' types and every value that the shape rule asks for were known, and it
+  // The operands' types and every value that the shape rule asks for were known when the plan was made, and the rule
   // accepted them.
   bool checked = false;
-  // An operand or a result lies in a layout: see run_laid_out().
+  // An operand or a result has a layout: see run_laid_out().
   bool laid_out = false;
   std::vector<Type> types;              // of the results, when checked
-  std::vector<size_t> dead;             // slots to drop afterwards
+  std::vector<size_t> dead;             // slots to free afterwards
   std::vector<std::vector<Step>> regions;
 };
 
@@ -44,7 +44,7 @@ struct Planned {
   TensorType type;
 };
 
-// What holds for every run.
+// What is common to all runs.
 struct Plan {
   std::vector<Step> steps;
   std::unordered_map<const Region*, RegionPlan> regions;
@@ -56,21 +56,21 @@ struct Plan {
   std::vector<size_t> loose;    // slots that are neither in the arena nor constants
   ArenaPlan arena;
   std::vector<const Value*> laid_values;  // by slot; null: row-major
-  std::vector<LaidOutPointer> laid_out;   // by slot; null also where the shape is known only at run time
+  std::vector<LaidOutPointer> laid_out;   // by slot; also null where the shape is known only at run time
   Poison poison = Poison::none;
   std::vector<bool> copy_output;  // outputs whose bytes may be those of an input or a constant
 };
 
-// Fills `plan`, whose poison is set.
+// Fills `plan`, whose member `poison` must be set.
 Result<void> make_plan(const Graph& graph, Plan& plan);
 
-// What one run at a time needs; kept for the next run.
+// The state of one run at a time; kept for the next run.
 struct RunContext {
   AlignedBytes arena;
   std::vector<Datum> slots;
-  // Of slots in a layout, for the shape of this run. Their data are the physical bytes, u8[n].
+  // For slots with a layout, with the shape of this run. Their data are the physical bytes, u8[n].
   std::vector<LaidOutPointer> laid_out;
-  // The plans of layout.Reorder, good while both sides lie as they did.
+  // The plans of layout.Reorder, valid while the layouts of both sides are unchanged.
   struct Reorder {
     LaidOutPointer from, to;
     ReorderPlan plan;
@@ -93,12 +93,12 @@ class Runner {
   Result<void> run(std::span<const Step> steps);
   Result<std::vector<Datum>> run_region(const Region& region, std::span<const Step> steps, std::vector<Datum> inputs);
 
-  // Of the graph's body, row-major, and free of the arena.
+  // The outputs of the graph's body, row-major, and not in the arena.
   Result<std::vector<Datum>> outputs(const RegionPlan& body) const;
 
-  // Row-major, whatever the layout of the slot.
+  // The value in row-major form, whatever the layout of the slot.
   Result<Datum> logical(size_t slot) const;
-  // The value of an input of a region.
+  // Stores the value of an input of a region.
   Result<void> store(size_t slot, Datum value);
 
  private:
@@ -106,15 +106,15 @@ class Runner {
   friend class LaidContext;
   friend class LaidStep;
   bool lies_in_layout(size_t slot) const { return slot != kNowhere && plan_.laid_values[slot] != nullptr; }
-  // How the slot lies for this shape; remembered for the next run.
+  // The layout of the slot for this shape; remembered for the next run.
   Result<const LaidOut*> lay_out(size_t slot, ElementType element, const Dims& dims);
-  // Where its physical bytes go.
+  // The memory for its physical bytes.
   Result<Tensor*> physical(size_t slot, const LaidOut& laid_out);
-  // Result `i` of the operator, made elsewhere, into a slot that is row-major.
+  // Stores result `i` of the operator, produced elsewhere, in a row-major slot.
   Result<void> place(const Op& op, size_t i, size_t slot, const Datum& value);
-  // Do its data, or those of one of its elements, lie in the arena?
+  // Whether its data, or those of one of its elements, are in the arena.
   bool is_lent(const Datum& datum) const;
-  // A copy for data in the arena, which the next operators may overwrite.
+  // A copy of data in the arena, which later operators may overwrite.
   Result<Datum> own(const Datum& datum) const;
   Result<void> observe(const Step& step);
 
@@ -124,12 +124,13 @@ class Runner {
   Interpreter::Observer* observer_;
 };
 
-// One that has an operand or a result in a layout. Tried in this order:
+// A step with an operand or a result that has a layout. Tried in this order:
 //   layout.Reorder, layout.Scrub   physical to physical
-//   padded boxes                   for an operator of the kernel "padded": run_padded()
-//   flat                           elementwise operators, all of whose slots lie alike: over all slots, with padding
+//   padded boxes                   for an operator with the kernel "padded": run_padded()
+//   flat                           elementwise operators whose slots all have the same layout: over all slots, with
+//                                  padding
 //   logical                        operands are unpacked, results packed
-// Operands are sought by Plan::operand_slots.
+// Operands are found through Plan::operand_slots.
 class LaidStep {
  public:
   LaidStep(Runner& runner, const Step& step) : runner_(runner), step_(step), op_(*step.op) {}
@@ -141,7 +142,7 @@ class LaidStep {
   // Null: row-major.
   const LaidOut* operand_layout(size_t i) const;
   Type operand_type(size_t i) const;  // logical
-  // What the shape rule gives, without elements of operands in layouts.
+  // What the shape rule gives, without elements of operands that have layouts.
   Result<std::vector<Type>> result_types() const;
   Result<const LaidOut*> result_layout(size_t i, const Type& type);
   Error in_result(size_t i, Error error) const;
@@ -149,7 +150,7 @@ class LaidStep {
   Result<void> reorder();
   Result<const ReorderPlan*> reorder_plan(size_t from, size_t to);
   Result<void> scrub();
-  // These say whether they could.
+  // These return false where they do not apply.
   Result<bool> run_flat();
   Result<bool> run_padded();
   Result<void> run_logical();
@@ -163,20 +164,21 @@ class LaidStep {
   const Op& op_;
 };
 
-// The extents over which a kernel in blocks runs: given those of the operands and of their padded boxes (equal for an
-// operand without), extents between the two, or beyond (zeros). Nothing for operators that have no such kernel.
+// The extents over which a blocked kernel runs: from those of the operands and of their padded boxes (equal for an
+// operand without padding), extents between the two, or beyond them (zeros). Nothing for operators without such a
+// kernel.
 struct PaddedExtents {
-  std::vector<Dims> logical, boxes;  // empty for what is no tensor
+  std::vector<Dims> logical, boxes;  // empty for what is not a tensor
 };
 std::optional<std::vector<Dims>> padded_extents(const Op& op, const PaddedExtents& extents);
 
-// Operands and results of its own, for an operator that runs beside the slots.
+// A context with operands and results of its own, for an operator that does not run on the slots.
 class LaidContext final : public EvalContext {
  public:
   LaidContext(Runner& runner, const Step& step, std::vector<Datum> operands);
-  // The shape rule on these operands.
+  // Runs the shape rule on these operands.
   Result<void> infer();
-  // Results are to be written there; the rule is not asked.
+  // Sets the results to write to; the shape rule is not used.
   void set_results(std::vector<Datum> results);
 
   Result<Dims> result_dims(size_t i) const override;
@@ -205,7 +207,7 @@ class ActualContext final : public InferContext {
   const Type& type(size_t i) const override;
   const Tensor* constant(size_t i) const override;
   std::optional<std::vector<Dim>> dims_value(size_t i) const override;
-  // Only the parts that operands cannot tell: what an empty sequence or an absent optional would hold.
+  // Only what operands do not determine: the element type of an empty sequence or an absent optional.
   Type declared(size_t i) const override;
 
  private:

@@ -1,4 +1,4 @@
-// What holds for every run of a graph: steps, slots, the arena.
+// What is common to all runs of a graph: steps, slots, the arena.
 #include <algorithm>
 #include <unordered_set>
 
@@ -12,8 +12,8 @@
 namespace tenon::interpreter {
 namespace {
 
-// Types that follow from the graph's inputs and constants alone. What a model merely declares of inner values may be
-// wrong, and memory is not planned on it.
+// Types that follow from the graph's inputs and constants alone. What a model merely declares about inner values may be
+// wrong, so no memory is planned by it.
 class TrustedTypes final : public TypeSource {
  public:
   const Type& type_of(const Value& value) const override {
@@ -103,7 +103,7 @@ class Planner {
     return false;
   }
 
-  // How the value lies, when its shape is known.
+  // The layout of the value, if its shape is known.
   Result<void> lay_out(const Value& value) {
     const Type& type = trusted_.type_of(value);
     if (!value.layout() || !has_static_shape(type)) return {};
@@ -113,7 +113,7 @@ class Planner {
     return {};
   }
 
-  // Laid out once, for all runs.
+  // Converted to its layout once, for all runs.
   Result<void> add_constant(const Value& value, const Tensor& tensor) {
     trusted_.set(value, Type(tensor.type()));
     logical_constants_[&value] = tensor;
@@ -165,7 +165,7 @@ class Planner {
     return {};
   }
 
-  // Lifetimes of the values made by the body's operators; a view counts as part of what it views.
+  // Lifetimes of the values produced by the body's operators; a view counts as part of what it views.
   void plan_lives(const Region& body) {
     const size_t end = plan_.steps.size();
     std::vector<size_t> last_use(plan_.slots, kNowhere);
@@ -193,7 +193,7 @@ class Planner {
         }
       }
     }
-    // An output's bytes outlive the run, so all of its family stays out of the arena; one in a layout is unpacked.
+    // An output's bytes outlive the run, so its whole family stays out of the arena; one in a layout is unpacked.
     std::vector<size_t> family_end(plan_.slots, 0);
     for (size_t slot = 0; slot < plan_.slots; ++slot) {
       if (candidates[slot].placeable) {
@@ -218,7 +218,7 @@ class Planner {
       const Candidate& mine = candidates[slot];
       plan_.planned.push_back({slot, plan_.arena.offsets[life_of[mine.family]], stored_type(*mine.value)});
     }
-    // A planned view is its operand under another shape: nothing is left to run.
+    // A planned view is its operand under another shape, so there is nothing to run.
     for (Step& step : plan_.steps) {
       if (is_view(step) && plan_.in_arena[step.results] && candidates[step.results].family != step.results) {
         step.evaluate = nullptr;
@@ -237,7 +237,7 @@ class Planner {
     return !step.laid_out && step.op->def() && step.op->def()->has(Trait::view) && step.op->operand(0) != nullptr;
   }
 
-  // May it write into its operand? Nobody reads that later.
+  // Whether it may write into its operand, because nobody reads that later.
   bool is_scrub_in_place(const Step& step, size_t at, const std::vector<size_t>& last_use) const {
     if (!isa<LayoutScrub>(*step.op)) return false;
     const size_t from = plan_.operand_slots[step.operands];
@@ -245,7 +245,7 @@ class Planner {
     return before && after && last_use[from] == at && before->layout() == after->layout();
   }
 
-  // As it lies in memory.
+  // The type in memory.
   TensorType stored_type(const Value& value) const {
     const LaidOutPointer& laid_out = plan_.laid_out[slots_.at(&value)];
     if (!laid_out) return trusted_.type_of(value).tensor();
@@ -280,7 +280,7 @@ class Planner {
     }
   }
 
-  // An output needs a copy unless an operator of the body makes it afresh.
+  // An output needs a copy unless an operator of the body allocates it.
   void plan_outputs(const Region& body) {
     std::unordered_set<const Value*> seen;
     for (size_t i = 0; i < body.output_count(); ++i) {

@@ -1,4 +1,4 @@
-// Running the steps of a plan.
+// Runs the steps of a plan.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -187,7 +187,7 @@ class StepContext final : public EvalContext {
     operands_ = {runner.memory_.operands.data() + step.operands, step.op->operand_count()};
   }
 
-  // The shape rule on the actual operands, unless the plan has done it.
+  // Runs the shape rule on the actual operands, unless the plan has done so.
   Result<void> check() {
     if (step_.checked) return {};
     TENON_TRY(types, infer_types(ActualContext(*op_, operands_)));
@@ -225,7 +225,7 @@ class StepContext final : public EvalContext {
     auto placed = runner_.place(*op_, i, step_.results + i, value);
     if (!placed.ok()) delivered_ = std::move(placed);
   }
-  // What went wrong in set_output().
+  // The error of set_output(), if any.
   Result<void> delivered() { return std::move(delivered_); }
 
   Result<std::vector<Datum>> run_region(size_t i, std::vector<Datum> inputs) override {
@@ -235,7 +235,7 @@ class StepContext final : public EvalContext {
   ParallelFor& parallel() override { return runner_.parallel_; }
   uint64_t random_seed() override { return fresh_seed(); }
 
-  // Control flow and sequences carry values whose types only the run shows.
+  // Checks the values of control flow and sequences, whose types are known only at run time.
   Result<void> check_results() {
     for (size_t i = 0; i < op_->result_count(); ++i) {
       if (agrees(slot(i), op_->result(i)->type())) continue;

@@ -9,7 +9,7 @@
 namespace tenon::interpreter {
 namespace {
 
-// One element's bits, written without touching its neighbours. 1 to 128 bits; those of `value` repeat beyond 64.
+// Writes one element's bits without changing its neighbours. 1 to 128 bits; those of `value` repeat beyond 64.
 void write_bits(std::byte* bytes, int64_t at, int64_t count, uint64_t value) {
   for (int64_t i = 0; i < count;) {
     std::byte& byte = bytes[(at + i) >> 3];
@@ -29,14 +29,14 @@ bool holds_bits(const std::byte* bytes, int64_t at, int64_t count, uint64_t valu
   return true;
 }
 
-// Of the first lane's word: where a slot lies, also one without an element.
+// The position of a slot, with or without an element, relative to the first lane's word.
 int64_t bit_of_slot(const Layout& layout, int64_t bank, int64_t slot) {
   const int64_t lane = slot % layout.lanes() * layout.element_bits(), word = slot / layout.lanes() * layout.word_bits();
   const int64_t within = layout.lane_msb() ? layout.word_bits() - layout.element_bits() - lane : lane;
   return bank * layout.bytes_per_bank() * 8 + word + within;
 }
 
-// Every z of the box.
+// Visits every z of the box.
 template <class Visit>
 void for_each_in(const LayoutBox& box, Visit visit) {
   for (size_t v = 0; v < box.begin.size(); ++v) {
@@ -54,7 +54,7 @@ void for_each_in(const LayoutBox& box, Visit visit) {
   }
 }
 
-// Do the digits reach every slot? Pitches leave gaps.
+// Whether the digits reach every slot; pitches leave gaps.
 bool digits_fill_slots(const Layout& layout) {
   if (!layout.has_digits() || layout.is_ragged() || layout.is_view()) return false;
   int64_t reached = 1;
@@ -131,7 +131,7 @@ std::optional<uint64_t> LaidOut::promised() const {
   return std::nullopt;
 }
 
-// Booleans are 0 or 1 even there, for C++ knows no others.
+// Booleans are 0 or 1 even in padding, because C++ allows no other values.
 uint64_t LaidOut::poison_bits(Poison poison) const {
   if (element_.is_bool()) return 1;
   if (poison == Poison::ones || !element_.is_float() || element_.bits() > 64) return ~uint64_t{0};
@@ -182,7 +182,7 @@ const std::vector<LaidOut::Slots>& LaidOut::padding() const {
 
 std::vector<LaidOut::Slots> LaidOut::find_padding() const {
   std::vector<Slots> found;
-  if (layout_.is_view()) return found;  // not ours
+  if (layout_.is_view()) return found;  // they belong to others
   std::vector<int64_t> bits;
   if (digits_fill_slots(layout_)) {
     for (const LayoutBox& box : layout_.pad_boxes()) {
@@ -212,7 +212,7 @@ std::vector<LaidOut::Slots> LaidOut::find_padding() const {
   return found;
 }
 
-// "index [0,17,2,3]" where the digits reach the slot, else "the slot at bit 640".
+// "index [0,17,2,3]" if the digits reach the slot, else "the slot at bit 640".
 std::string LaidOut::describe_slot(int64_t bit) const {
   std::string out = str("the slot at bit ", bit);
   if (!digits_fill_slots(layout_)) return out;

@@ -1,4 +1,4 @@
-// A tensor as it lies in memory in a layout: bytes made of elements, elements of bytes, and the slots between them.
+// A tensor in memory in a layout: conversion between elements and bytes, and the padding slots.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -14,13 +14,13 @@
 
 namespace tenon::interpreter {
 
-// What a run writes over padding that may hold anything, to show who relies on it.
+// What a run writes over dirty padding, to show who relies on it.
 enum class Poison : uint8_t { none, ones, nan };
 
-// For one shape; any number of threads may use it. `physical` is always layout().bytes() long.
+// For one shape; any number of threads may use it. `physical` always has layout().bytes() bytes.
 class LaidOut {
  public:
-  // Fails when the text is no layout for this shape, or has several elements in one slot.
+  // Fails when the text is not a layout for this shape, or maps several elements to one slot.
   static Result<std::shared_ptr<const LaidOut>> make(const ValueLayout& layout, ElementType element, const Dims& dims);
   LaidOut(const ValueLayout& value_layout, ElementType element, Layout layout, ReorderPlan pack, ReorderPlan unpack);
 
@@ -29,24 +29,25 @@ class LaidOut {
   const Dims& dims() const { return layout_.shape(); }
   size_t bytes() const { return static_cast<size_t>(layout_.bytes()); }
 
-  // Elements to physical and back. Padding is settled.
+  // Conversion from elements to physical bytes and back. Includes settle_padding().
   Result<void> pack(const Tensor& logical, std::span<std::byte> physical, Poison poison, ParallelFor& parallel) const;
   Result<Tensor> unpack(std::span<const std::byte> physical, ParallelFor& parallel) const;
 
-  // After a reorder, which has written the layout's fill: what the pad state promises, or poison where it is dirty.
+  // For use after a reorder, which has written the layout's fill: writes what the pad state promises, or poison where
+  // it is dirty.
   void settle_padding(std::span<std::byte> physical, Poison poison) const;
-  // After an operator has written whatever it writes into padding: an error that names the first slot that does not
-  // hold what the pad state promises. With poison only; dirty padding is poisoned then.
+  // For use after an operator, which may have written anything into padding: an error names the first slot that does
+  // not hold what the pad state promises. Only with poison; dirty padding is then poisoned.
   Result<void> check_padding(std::span<std::byte> physical, Poison poison) const;
-  // The lowest bits of `bits` in every slot without an element; the cost is that of these slots.
+  // Writes the lowest bits of `bits` to every slot without an element; the cost is proportional to these slots.
   void fill_padding(std::span<std::byte> physical, uint64_t bits) const;
 
-  // The slots are the elements of a dense tensor of layout().physical_elements().
+  // Whether the slots are the elements of a dense tensor of layout().physical_elements().
   bool is_flat() const;
-  // Slot for slot the same index, whatever the element types.
+  // Whether each slot has the same index in both, whatever the element types.
   bool same_slots(const LaidOut& other) const;
-  // With padding as elements: the same bytes as a tensor of more extent. Nothing where padding is no box (ragged,
-  // fused, shifted, folded dims, and index maps).
+  // With padding as elements: the same bytes as a tensor with larger extents. Nothing where padding is not a box
+  // (ragged, fused, shifted, folded dims, and index maps).
   struct Box {
     Layout layout;
     ReorderPlan pack, unpack;
@@ -69,7 +70,7 @@ class LaidOut {
   ElementType element_;
   Layout layout_;
   ReorderPlan pack_, unpack_;
-  // Found when they are first asked for.
+  // Computed on first use.
   mutable std::once_flag padding_found_, box_found_;
   mutable std::vector<Slots> padding_;
   mutable std::optional<Box> box_;
@@ -78,7 +79,7 @@ using LaidOutPointer = std::shared_ptr<const LaidOut>;
 
 std::span<std::byte> bytes_of(Tensor& tensor);
 std::span<const std::byte> bytes_of(const Tensor& tensor);
-// Room for it.
+// Allocates the physical bytes.
 Result<Tensor> allocate_physical(const LaidOut& laid_out);
 
 }  // namespace tenon::interpreter

@@ -1,5 +1,5 @@
-// Operators over padded extents, as kernels in blocks compute them: what lies in padding takes part. So a sum over
-// channels is right only where padding is zero.
+// Operators over padded extents, as blocked kernels compute them: padding takes part. A sum over channels, for example,
+// is correct only if padding is zero.
 #include <algorithm>
 #include <map>
 
@@ -58,14 +58,14 @@ Extents gemm(const Op& op, const PaddedExtents& extents) {
   return to;
 }
 
-// All of operand 0. The neutral element of the operator is what its padding has to hold.
+// All of operand 0. Its padding must hold the neutral element of the operator.
 Extents reduction(const Op&, const PaddedExtents& extents) {
   std::vector<Dims> to = extents.logical;
   to[0] = extents.boxes[0];
   return to;
 }
 
-// x [N, C, ...] and values for each channel: spatial dims keep their extents.
+// x [N, C, ...] and values per channel: spatial dims keep their extents.
 // Further results (positions of maxima, statistics) count elements.
 Extents channelwise(const Op& op, const PaddedExtents& extents) {
   std::vector<Dims> to = extents.logical;
@@ -78,7 +78,7 @@ Extents channelwise(const Op& op, const PaddedExtents& extents) {
   return to;
 }
 
-// Every operand that is not broadcast along a dim has the largest extent of all.
+// Every operand that is not broadcast along a dim has the largest extent of all operands.
 Extents broadcasting(const Op&, const PaddedExtents& extents) {
   size_t rank = 0;
   for (const Dims& dims : extents.logical) rank = std::max(rank, dims.size());
@@ -146,7 +146,7 @@ Dims row_major_strides(const Dims& dims) {
   return strides;
 }
 
-// Cropped, or extended by zeros.
+// The tensor cropped, or extended by zeros.
 Result<Tensor> fitted(const Tensor& tensor, const Dims& dims, ParallelFor& parallel) {
   if (tensor.dims() == dims) return tensor;
   TENON_TRY(from, spread(tensor));

@@ -1,4 +1,4 @@
-// Steps whose operands or results lie in layouts.
+// Steps whose operands or results have layouts.
 #include <algorithm>
 
 #include <tenon/ir/layout_kernel.hpp>
@@ -113,7 +113,7 @@ Result<const ReorderPlan*> LaidStep::reorder_plan(size_t from, size_t to) {
 Result<void> LaidStep::reorder() {
   const size_t from = operand_slot(0), to = result_slot(0);
   const LaidOut* source = operand_layout(0);
-  // To or from row-major, packing and unpacking are the reorder.
+  // To or from row-major, packing and unpacking do the reorder.
   if (!source || !runner_.lies_in_layout(to)) return run_logical();
   TENON_TRY(target, runner_.lay_out(to, source->element(), source->dims()));
   TENON_TRY(plan, reorder_plan(from, to));
@@ -179,7 +179,7 @@ Result<void> LaidStep::store_logical(size_t i, const Datum& made) {
 
 namespace {
 
-// The elements of operands in layouts are not known to the rule.
+// A context that does not give the rule the elements of operands in layouts.
 class TypesContext final : public InferContext {
  public:
   TypesContext(const Op& op, std::vector<Type> types, std::vector<const Tensor*> values)
@@ -262,7 +262,7 @@ Result<bool> LaidStep::run_flat() {
   }
   LaidContext context(runner_, step_, std::move(operands));
   context.set_results(std::move(results));
-  // What padding holds may be an error where no element is one.
+  // Values in padding may cause an error although no element does.
   if (!step_.evaluate(context).ok()) return false;
   for (size_t i = 0; i < op_.result_count(); ++i) {
     Tensor& made = runner_.memory_.slots[result_slot(i)].tensor();

@@ -1,4 +1,4 @@
-// Iteration that the evaluators share: broadcasting, one axis, several axes reduced; in pieces that run in parallel.
+// Loops shared by the evaluators: broadcasting, one axis, reductions over several axes; in pieces that run in parallel.
 //
 // All offsets and strides are in elements of dense row-major tensors. Bodies get whole runs, so that the inner loop is
 // the evaluator's own, typed and without calls.
@@ -14,19 +14,19 @@
 
 namespace tenon {
 
-// Element-operations that are worth a task of their own.
+// The number of elementary operations that are worth a task of their own.
 inline constexpr int64_t kTaskElements = 16384;
-// How many items, each of `cost` element-operations, make a task.
+// How many items of `cost` elementary operations each make a task.
 constexpr int64_t grain_of(int64_t cost) { return std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, cost)); }
 
-// Counts through `dims` row-major, following `N` strided tensors.
+// Iterates over `dims` in row-major order and tracks the offsets of `N` strided tensors.
 template <size_t N>
 class Odometer {
  public:
   Odometer(const Dims& dims, const std::array<Dims, N>& strides)
       : dims_(dims), strides_(strides), index_(dims.size()) {}
 
-  // At index number `position` of all, in [0, product of dims).
+  // Moves to the index with this row-major number, in [0, product of dims).
   void seek(int64_t position) {
     offsets_.fill(0);
     for (size_t d = dims_.size(); d-- > 0;) {
@@ -35,7 +35,7 @@ class Odometer {
       for (size_t k = 0; k < N; ++k) offsets_[k] += index_[d] * strides_[k][d];
     }
   }
-  // After the last index comes the first again.
+  // The last index is followed by the first.
   void next() {
     for (size_t d = dims_.size(); d-- > 0;) {
       const bool wraps = ++index_[d] == dims_[d];
@@ -54,8 +54,8 @@ class Odometer {
   std::array<int64_t, N> offsets_{};
 };
 
-// How `N` operands lie under a result that they broadcast to. Dims that all operands step through alike are merged, so
-// an operand's stride along the innermost dim is 1, or 0 where it is broadcast.
+// How `N` operands broadcast to a result. Adjacent dims with matching strides in all operands are merged, so the stride
+// of an operand along the innermost dim is 1, or 0 where it is broadcast.
 template <size_t N>
 class BroadcastPlan {
  public:
@@ -79,8 +79,8 @@ class BroadcastPlan {
   int64_t count() const { return count_; }
   const std::array<int64_t, N>& inner_strides() const { return inner_strides_; }
 
-  // body(first, count, offsets) for runs of result elements [first, first + count) within [begin, end); offsets[k] is
-  // where operand k stands for element `first`, and it moves by inner_strides()[k] from there.
+  // Calls body(first, count, offsets) for runs of result elements [first, first + count) within [begin, end);
+  // offsets[k] is the offset in operand k for element `first`, and it advances by inner_strides()[k] per element.
   template <class Body>
   void for_runs(int64_t begin, int64_t end, Body&& body) const {
     if (begin >= end) return;
@@ -98,7 +98,7 @@ class BroadcastPlan {
     }
   }
 
-  // The same for all elements, in parallel; `cost` is element-operations per element.
+  // The same for all elements, in parallel; `cost` is in elementary operations per element.
   template <class Body>
   void run(ParallelFor& parallel, Body&& body, int64_t cost = 1) const {
     parallel.run(count_, grain_of(cost), [&](int64_t begin, int64_t end) { for_runs(begin, end, body); });
@@ -128,7 +128,7 @@ class BroadcastPlan {
   }
 
   int64_t count_ = 1, inner_ = 1;
-  Dims dims_;  // the outer ones
+  Dims dims_;  // all but the innermost
   std::array<Dims, N> strides_;
   std::array<int64_t, N> inner_strides_{};
 };
@@ -161,7 +161,7 @@ void map_elements(ParallelFor& parallel, const BroadcastPlan<2>& plan, const A* 
   });
 }
 
-// A tensor seen along one axis: outer x extent x inner, the axis' elements `inner` apart.
+// A tensor seen along one axis: outer x extent x inner; consecutive elements of the axis are `inner` apart.
 struct AxisView {
   int64_t outer = 1, extent = 1, inner = 1;
 
@@ -170,10 +170,10 @@ struct AxisView {
     for (size_t d = axis + 1; d < dims.size(); ++d) inner *= dims[d];
   }
   int64_t lines() const { return outer * inner; }
-  // Where line `i` begins; its elements follow at multiples of `inner`.
+  // The offset of line `i`; its elements follow at multiples of `inner`.
   int64_t offset(int64_t i) const { return i / inner * extent * inner + i % inner; }
 
-  // body(line, offset) for every line, in parallel; `cost` is element-operations per element.
+  // Calls body(line, offset) for every line, in parallel; `cost` is in elementary operations per element.
   template <class Body>
   void run(ParallelFor& parallel, Body&& body, int64_t cost = 1) const {
     parallel.run(lines(), grain_of(extent * cost), [&](int64_t begin, int64_t end) {
@@ -182,7 +182,7 @@ struct AxisView {
   }
 };
 
-// Folds the axes for which `reduced` holds; results stand row-major by the axes that are left.
+// Reduces the axes for which `reduced` holds; results are row-major over the remaining axes.
 class ReductionPlan {
  public:
   ReductionPlan(std::span<const int64_t> dims, const std::vector<bool>& reduced) {
@@ -206,10 +206,10 @@ class ReductionPlan {
   }
 
   int64_t results() const { return results_; }
-  // Elements folded into each result.
+  // The number of elements reduced into each result.
   int64_t folded() const { return folded_; }
 
-  // out[r] = finish(state), after add(state, element) for each element of result r, beginning with a copy of `initial`.
+  // out[r] = finish(state), after add(state, element) for each element of result r, starting with a copy of `initial`.
   template <class T, class R, class State, class Add, class Finish>
   void run(ParallelFor& parallel, const T* in, R* out, const State& initial, Add add, Finish finish) const {
     parallel.run(results_, grain_of(folded_), [&](int64_t begin, int64_t end) {
@@ -218,7 +218,7 @@ class ReductionPlan {
       int64_t skipped = begin % kept_inner_.extent;
       std::vector<State> states;
       for (int64_t first = begin; first < end;) {
-        // Neighbouring results are folded together, so that the memory is read along its rows.
+        // Neighbouring results are reduced together, so that memory is read along its rows.
         const int64_t count = std::min({kept_inner_.extent - skipped, end - first, kBlock});
         states.assign(static_cast<size_t>(count), initial);
         fold(in + kept.offsets()[0] + skipped * kept_inner_.stride, states, add);

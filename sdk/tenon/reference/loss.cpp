@@ -10,11 +10,11 @@ namespace {
 
 struct Place {
   bool counts = true;  // its class is not ignore_index
-  int64_t at = 0;      // of the wanted class, in the scores
+  int64_t at = 0;      // index of the target class in the scores
   double weight = 0;
 };
 
-// Where each place's wanted score stands and what it weighs.
+// For each position, the index of the target's score, and its weight.
 Result<std::vector<Place>> places_of(EvalContext& context, const AxisView& classes) {
   const Tensor& wanted = context.tensor(1);
   const Attribute* ignored = context.op().attributes().find("ignore_index");
@@ -35,7 +35,7 @@ Result<std::vector<Place>> places_of(EvalContext& context, const AxisView& class
   return places;
 }
 
-// Losses from logarithms of probabilities, in f64.
+// Stores losses from logarithms of probabilities, in f64.
 Result<void> store_losses(EvalContext& context, const AxisView& classes, std::span<const double> logs) {
   TENON_TRY(places, places_of(context, classes));
   const auto reduction = context.attr<std::string>("reduction", "mean");

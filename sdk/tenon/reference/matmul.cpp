@@ -16,7 +16,7 @@
 namespace tenon {
 namespace {
 
-// The type that products of `element` are computed in: see gemm.hpp.
+// The type in which products of `element` are computed: see gemm.hpp.
 ElementType product_type(ElementType element) {
   if (element.is_float()) return work_type(element);
   return element.bits() <= 32 ? kU32 : kU64;
@@ -31,13 +31,13 @@ auto with_product_type(ElementType type, Body&& body) {
 
 // ---- products of stacks of matrices ----
 
-// A product of stacks: matrix t of the result is matrix a[t] times matrix b[t].
+// A batch of products: matrix t of the result is matrix a[t] times matrix b[t].
 struct Stack {
   int64_t m = 1, n = 1, k = 1;
   std::vector<int64_t> a, b;
 
   int64_t count() const { return static_cast<int64_t>(a.size()); }
-  // Rows of all matrices of A times one B: one large product.
+  // If all matrices of A are multiplied by the same B: one large product.
   void join_rows() {
     if (count() < 2 || b.back() != 0) return;
     for (int64_t t = 0; t < count(); ++t) {
@@ -97,8 +97,8 @@ Result<void> matmul(EvalContext& context) {
   return y.deliver();
 }
 
-// y = alpha * y + beta * c: floats in their own type; integers exactly when both factors are 1, else in double, towards
-// zero.
+// y = alpha * y + beta * c: floats in their own type; integers exactly if both factors are 1, else in double, truncated
+// towards zero.
 template <class T>
 void scale_and_add(ElementType element, double alpha, double beta, const Tensor* c, Tensor& y) {
   T* out = y.mutable_as<T>().data();
@@ -152,11 +152,11 @@ Result<void> general_product(EvalContext& context) {
 
 // ---- quantised products ----
 
-// Where the parameter of a row (of A, matrix by matrix) or of a column (of B) stands: parameters are one, one a line of
-// a matrix, or one a line of each matrix.
+// The parameter of a row (of A, matrix by matrix) or of a column (of B). There is one, one per line of a matrix, or one
+// per line of each matrix.
 double parameter_at(const Tensor& parameters, int64_t line) { return parameters.double_at(line % parameters.size()); }
 
-// A or B less its zero points. `rows`: parameters go by rows, else by columns.
+// A or B minus its zero points. `rows`: parameters are per row, else per column.
 template <class T>
 std::vector<T> less_zero_points(const Tensor& tensor, const Tensor* zero_points, bool rows) {
   const int64_t columns = tensor.rank() == 1 && !rows ? 1 : tensor.dim(tensor.rank() - 1);
@@ -223,7 +223,7 @@ Result<void> qlinear_matmul(EvalContext& context) {
 
 // ---- Einsum ----
 
-// A dense array whose axes are named; no name twice.
+// A dense array with labelled axes; labels are unique.
 template <class T>
 struct Labelled {
   std::vector<int> labels;
@@ -241,8 +241,8 @@ bool holds(const std::vector<int>& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
-// The array at `data`, whose step along each label `strides` tells, with the axes `kept` in this order and summed over
-// the rest.
+// The array at `data`, with the step along each label in `strides`, with the axes `kept` in this order, summed over the
+// others.
 template <class T>
 Labelled<T> gather(const T* data, const std::map<int, int64_t>& strides, std::vector<int> kept,
                    const Extents& extents) {
@@ -279,7 +279,7 @@ Labelled<T> reordered(const Labelled<T>& array, std::vector<int> kept, const Ext
   return gather(array.data.data(), strides, std::move(kept), extents);
 }
 
-// The product of two arrays, summed over the labels that both have and `wanted` has not: a stack of matrix products.
+// The product of two arrays, summed over the labels that both have and `wanted` lacks: a batch of matrix products.
 template <class T>
 Labelled<T> contract(const Labelled<T>& a, const Labelled<T>& b, const std::set<int>& wanted, const Extents& extents,
                      ParallelFor& parallel) {
@@ -313,7 +313,8 @@ Labelled<T> contract(const Labelled<T>& a, const Labelled<T>& b, const std::set<
   return out;
 }
 
-// An operand with its diagonals taken, its broadcast axes dropped, and summed over labels that nobody else wants.
+// An operand with its diagonals extracted, its broadcast axes dropped, and summed over labels that are used nowhere
+// else.
 template <class T>
 Labelled<T> simplified(const Tensor& tensor, const std::vector<int>& labels, const std::set<int>& wanted,
                        const Extents& extents) {
@@ -337,7 +338,7 @@ void sum_products(const EinsumLabels& labels, const std::vector<Tensor>& operand
       if (operands[i].dim(axis) != 1) extent = operands[i].dim(axis);
     }
   }
-  // Labels that the output or an operand from `first` on has.
+  // Labels of the output or of an operand from `first` on.
   const auto wanted_after = [&](size_t first) {
     std::set<int> wanted(labels.output.begin(), labels.output.end());
     for (size_t i = first; i < operands.size(); ++i)
@@ -377,7 +378,7 @@ Result<void> einsum(EvalContext& context) {
 
 // ---- Det ----
 
-// Gaussian elimination with the largest pivot of each column; `a` is n x n and destroyed.
+// Gaussian elimination with column pivoting; `a` is n x n and is overwritten.
 double determinant(std::vector<double>& a, int64_t n) {
   double product = 1;
   for (int64_t column = 0; column < n; ++column) {

@@ -13,7 +13,7 @@ namespace {
 
 // ---- LabelEncoder ----
 
-// The attribute PREFIX_tensor, PREFIX_strings ... that is given, as a tensor; invalid when none is.
+// The given attribute of PREFIX_tensor, PREFIX_strings ... as a tensor; invalid if there is none.
 Tensor entries_of(const Op& op, const std::string& prefix) {
   const auto list = [&]<class T, class Element>(const std::string& suffix) {
     const Attribute* attribute = op.attributes().find(prefix + suffix);
@@ -26,7 +26,7 @@ Tensor entries_of(const Op& op, const std::string& prefix) {
   return list.operator()<Attribute::Reals, float>("_floats");
 }
 
-// What an element is looked up by: the string, or the number as text, in which all NaN are one and -0 is 0.
+// The lookup key of an element: the string, or the number as text, in which all NaN are equal and -0 is 0.
 std::string key_of(const Tensor& tensor, int64_t i) {
   if (tensor.element().is_string()) return tensor.as<std::string>()[static_cast<size_t>(i)];
   if (!tensor.element().is_float()) return str(tensor.int_at(i));
@@ -159,7 +159,7 @@ Result<std::vector<Node>> nodes_of(const Op& op) {
   return nodes;
 }
 
-// Walks down from a root. A path longer than there are nodes runs in a circle.
+// Descends from a root. A path longer than the number of nodes is a cycle.
 Result<size_t> leaf_of(const std::vector<Node>& nodes, size_t root, const double* row) {
   Branch at{false, root};
   for (size_t steps = 0; !at.leaf; ++steps) {

@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-// The axes that operand `i` or a list names, not negative; all when there are none.
+// The axes in operand `i` or a list, converted to non-negative; all if there are none.
 std::vector<size_t> axes_or_all(const std::vector<int64_t>& given, bool absent, int64_t rank) {
   std::vector<size_t> axes;
   for (const int64_t axis : given) axes.push_back(static_cast<size_t>(axis < 0 ? axis + rank : axis));
@@ -127,7 +127,7 @@ Result<void> tile(EvalContext& context) {
   TENON_TRY(out, SpreadOutput::open(context, 0));
   const std::vector<int64_t> repeats = context.tensor(1).to_ints();
   const Dims in_strides = row_major_strides(in.dims()), out_strides = row_major_strides(out.dims());
-  // Each axis becomes two: how often, and where in the input.
+  // Each axis becomes two: the repetition, and the position in the input.
   ElementBlock from, to;
   Dims dims;
   for (size_t d = 0; d < repeats.size(); ++d) {
@@ -139,7 +139,7 @@ Result<void> tile(EvalContext& context) {
   return out.close();
 }
 
-// Which element of an axis of `extent` stands at `position`, which may lie outside.
+// The index in an axis of `extent` of the element at `position`, which may be outside.
 int64_t reflected(int64_t position, int64_t extent) {
   const int64_t period = std::max<int64_t>(1, 2 * (extent - 1));
   const int64_t within = ((position % period) + period) % period;
@@ -147,11 +147,11 @@ int64_t reflected(int64_t position, int64_t extent) {
 }
 int64_t wrapped(int64_t position, int64_t extent) { return ((position % extent) + extent) % extent; }
 
-// One axis of a Pad: what is left of the operand's elements when negative pads have cut, and what comes around it.
+// One axis of a Pad: the part of the operand that negative pads leave, and the padding around it.
 struct PaddedAxis {
   int64_t first = 0, extent = 0, before = 0;
 
-  // Where in the operand element `i` of the result comes from.
+  // The index in the operand of element `i` of the result.
   int64_t source(const std::string& mode, int64_t i) const {
     const int64_t position = i - before;
     if (mode == "edge") return first + std::clamp<int64_t>(position, 0, extent - 1);
@@ -159,7 +159,7 @@ struct PaddedAxis {
   }
 };
 
-// The operand's part that remains, in the place where it remains.
+// Copies the remaining part of the operand to its position.
 void copy_inside(EvalContext& context, const Tensor& in, const std::vector<PaddedAxis>& axes, Tensor& out) {
   ElementBlock from{0, row_major_strides(in.dims())}, to{0, row_major_strides(out.dims())};
   Dims dims;
@@ -243,7 +243,7 @@ Result<void> trilu(EvalContext& context) {
   }
   const bool upper = context.attr<int64_t>("upper", 1) != 0;
   const int64_t rows = in.dims()[in.dims().size() - 2], columns = in.dims().back();
-  // Beyond the corners nothing changes, and nothing overflows.
+  // Clamped beyond the corners, where nothing changes, so that nothing overflows.
   const int64_t k = context.has_operand(1) ? std::clamp(context.tensor(1).int_at(0), -rows - 1, columns + 1) : 0;
   fill_zero(out.tensor());
   context.parallel().run(columns == 0 ? 0 : in.size() / columns, grain_of(columns), [&](int64_t begin, int64_t end) {

@@ -12,13 +12,13 @@
 namespace tenon {
 namespace {
 
-// Mean and variance of a run of elements, in f64 in two passes: no cancellation.
+// Mean and variance of a range of elements, in f64 in two passes, to avoid cancellation.
 struct Moments {
   double mean = 0, variance = 0;
 };
 
-// Of elements x[o * outer_stride + i], o < outer, i < inner; not centred: mean 0, and the variance is the mean of
-// squares.
+// Of elements x[o * outer_stride + i], o < outer, i < inner. Without `centred`, the mean is 0 and the variance is the
+// mean of squares.
 template <class T>
 Moments moments(const T* x, int64_t outer, int64_t outer_stride, int64_t inner, bool centred = true) {
   Moments out;
@@ -93,7 +93,7 @@ Result<void> batch_normalization(EvalContext& context) {
   return y.deliver();
 }
 
-// Runs of `group` channels of each image by their own moments, then scaled and shifted by channel.
+// Normalises groups of `group` channels of each image by their own moments, then scales and shifts per channel.
 Result<void> normalize_groups(EvalContext& context, int64_t group) {
   const ElementType work = work_type(context.tensor(0).element());
   TENON_TRY(x, in_work_type(context.tensor(0), work));
@@ -125,7 +125,7 @@ Result<void> group_normalization(EvalContext& context) {
   return normalize_groups(context, Channels(context.tensor(0).dims()).channels / context.attr<int64_t>("num_groups"));
 }
 
-// A tensor that broadcasts to x, seen row by row: rows of `inner` elements, the same one for all rows where it can be.
+// A tensor that broadcasts to x, seen row by row: rows of `inner` elements, the same one for all rows if possible.
 template <class T>
 struct RowParameter {
   std::vector<T> values;
@@ -153,8 +153,8 @@ struct RowParameter {
   const T* row(int64_t i) const { return values.data() + i * stride; }
 };
 
-// LayerNormalization, or with `centred` false RMSNormalization: as ONNX states both, normalised elements are rounded to
-// the element type of X before they are scaled where X is narrower than f32.
+// LayerNormalization or, without `centred`, RMSNormalization. As ONNX specifies for both, normalised elements are
+// rounded to the element type of X before they are scaled, if X is narrower than f32.
 Result<void> normalize_rows(EvalContext& context, bool centred) {
   const Tensor& operand = context.tensor(0);
   const ElementType work = work_type(operand.element());
@@ -238,7 +238,7 @@ Result<void> mean_variance_normalization(EvalContext& context) {
   const ElementType work = work_type(context.tensor(0).element());
   TENON_TRY(x, in_work_type(context.tensor(0), work));
   TENON_TRY(y, WorkResult::make(context, 0, work));
-  // Which of the sums each element belongs to: the strides of the axes that stay, 0 on those that are folded.
+  // The sum that each element belongs to: the strides of the remaining axes, 0 on the reduced ones.
   Dims kept = x.dims();
   for (const int64_t stated : context.attr<Attribute::Integers>("axes", {0, 2, 3})) {
     TENON_TRY(axis, normalize_axis(stated, x.rank()));
@@ -311,7 +311,7 @@ Result<void> dropout(EvalContext& context) {
     const Attribute* seed = context.op().attributes().find("seed");
     std::mt19937 random(
         static_cast<uint32_t>(seed ? static_cast<uint64_t>(context.attr<int64_t>("seed")) : context.random_seed()));
-    // 53 bits of two draws, as NumPy makes its uniform numbers, so that its users' masks come out again.
+    // 53 bits of two draws, as NumPy makes its uniform numbers, so that its users' masks are reproduced.
     for (size_t i = 0; i < kept.size(); ++i) {
       const double high = static_cast<double>(random() >> 5), low = static_cast<double>(random() >> 6);
       kept[i] = (high * 0x1p26 + low) * 0x1p-53 >= ratio;

@@ -21,7 +21,7 @@ Result<SlidingWindow> pool_window(const Op& op, const Dims& x, const Dims& y) {
   return sliding;
 }
 
-// Runs body(plane, first output, row) for every row of every [n, c] plane, in parallel; `row` is one scratch row for
+// Calls body(plane, first output, row) for every row of every [n, c] plane, in parallel; `row` is one scratch row for
 // each S.
 template <class... S, class Body>
 void for_rows(const SlidingWindow& g, int64_t planes, ParallelFor& parallel, Body&& body) {
@@ -36,7 +36,8 @@ void for_rows(const SlidingWindow& g, int64_t planes, ParallelFor& parallel, Bod
   });
 }
 
-// Runs body(j, input) for the outputs j of `row` that see `tap` inside the input; input is an index into the plane.
+// Calls body(j, input) for the outputs j of `row` whose tap `tap` is inside the input; `input` is an index into the
+// plane.
 template <class Body>
 void for_tap(const SlidingWindow& g, int64_t row, const int64_t* offset, Body&& body) {
   const size_t last = g.last();
@@ -54,7 +55,7 @@ bool beats(T value, T best) {
     return value > best;
 }
 
-// A row-major index into a plane, with the axes in the opposite order.
+// Converts a row-major index into a plane to one with the axes in reverse order.
 int64_t column_major(int64_t index, const Dims& dims) {
   int64_t out = 0, stride = product_of_dims(dims);
   for (size_t axis = dims.size(); axis-- > 0; index /= dims[axis]) {
@@ -120,7 +121,7 @@ Result<void> max_pool(EvalContext& context) {
   return y.deliver();
 }
 
-// How many taps of the window at output `row`, `column` lie in the input or its padding.
+// The number of taps of the window at output `row`, `column` that are in the input or its padding.
 int64_t padded_count(const SlidingWindow& g, const Dims& pads_end, int64_t row, int64_t column) {
   int64_t count = 1, rest = row;
   for (size_t axis = g.rank(); axis-- > 0;) {
@@ -133,7 +134,7 @@ int64_t padded_count(const SlidingWindow& g, const Dims& pads_end, int64_t row, 
   return count;
 }
 
-// What the padding adds behind the input: to the last window for auto_pad, as stated else.
+// The padding after the input: up to the last window for auto_pad, otherwise as stated.
 Dims pads_end(const Op& op, const SlidingWindow& g) {
   Dims pads;
   const auto stated = op.attr<Attribute::Integers>("pads");
@@ -147,7 +148,7 @@ Dims pads_end(const Op& op, const SlidingWindow& g) {
   return pads;
 }
 
-// Sums `term` of the elements of each window in double, and gives `finish`(sum, elements inside, row, column).
+// Sums `term` over the elements of each window in double, and returns `finish`(sum, elements inside, row, column).
 template <class T, class Term, class Finish>
 void sum_pool_rows(const SlidingWindow& g, int64_t planes, const T* x, T* y, ParallelFor& parallel, Term term,
                    Finish finish) {
@@ -184,7 +185,7 @@ Result<SlidingWindow> window_of(EvalContext& context) {
   return pool_window(context.op(), context.tensor(0).dims(), y->dims());
 }
 
-// One window over each channel.
+// A single window over each channel.
 SlidingWindow whole_channel(const Tensor& x) {
   SlidingWindow g;
   g.in = g.kernel = spatial_dims(x.dims());
@@ -282,12 +283,12 @@ Result<int64_t> image_of(double index, int64_t box, int64_t batch) {
   return error(Code::invalid_argument, "box ", box, " lies in image ", index, ", there are ", batch);
 }
 
-// A number from a model as an index, without overflow.
+// Rounds a number from a model to an index, without overflow.
 int64_t rounded(double value) {
   return static_cast<int64_t>(std::clamp(std::isnan(value) ? 0 : std::round(value), -1e9, 1e9));
 }
 
-// Elements [begin, end) of bin `bin` of `bins` over `extent` elements from `start`, cut to [0, limit).
+// Elements [begin, end) of bin `bin` of `bins` over `extent` elements from `start`, clamped to [0, limit).
 OutputRange roi_bin(int64_t bin, int64_t bins, int64_t start, int64_t extent, int64_t limit) {
   const double size = static_cast<double>(extent) / static_cast<double>(bins);
   const auto edge = [&](double at) { return std::clamp<int64_t>(static_cast<int64_t>(at) + start, 0, limit); };
@@ -322,7 +323,7 @@ Result<void> max_roi_pool(EvalContext& context) {
   return {};
 }
 
-// Four neighbours of a point and their weights; weight 0 where the point is outside.
+// The four neighbours of a point and their weights; weight 0 if the point is outside.
 struct Neighbours {
   int64_t index[4] = {};
   double weight[4] = {};
@@ -365,11 +366,11 @@ struct BoxAxis {
   double at(int64_t bin, int64_t sample) const {
     return start + (static_cast<double>(bin * samples + sample) + 0.5) * step;
   }
-  // The samples of a bin that may touch an image of so many lines: the others add nothing, and a box that a model makes
-  // up may have a thousand million of them.
+  // The samples of a bin that may touch an image with this many lines. The others add nothing, and a box from a model
+  // may have a thousand million of them.
   OutputRange touching(int64_t bin, int64_t lines) const {
     if (lines == 0) return {0, 0};
-    if (!(std::abs(step) > 0)) return {0, samples};  // NaN too, of which there is one
+    if (!(std::abs(step) > 0)) return {0, samples};  // also for NaN, of which there is one sample
     const auto index = [&](double position) { return (position - at(bin, 0)) / step; };
     const double a = index(-1), b = index(static_cast<double>(lines));
     const int64_t first = std::clamp<int64_t>(rounded(std::floor(std::min(a, b))) - 1, 0, samples);
@@ -424,7 +425,7 @@ Result<void> roi_align(EvalContext& context) {
             const T* image = elements + (images[box] * channels + channel) * height * width;
             for (int n = 0; n < 4; ++n) {
               const double part = near.weight[n] == 0 ? 0 : near.weight[n] * static_cast<double>(image[near.index[n]]);
-              // The largest weighted neighbour, not the largest sample: as ONNX has it.
+              // The largest weighted neighbour, not the largest sample, as in ONNX.
               folded[channel] = largest ? std::max(folded[channel], part) : folded[channel] + part;
             }
           }

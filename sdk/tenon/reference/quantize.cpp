@@ -9,17 +9,17 @@
 namespace tenon {
 namespace {
 
-// Elements of x that share one scale, or whose scales follow one after another.
+// Elements of x that share one scale, or that have consecutive scales.
 struct ScaledRun {
-  int64_t first;  // of x
-  int64_t scale;  // its scale; element first + i has scale + i * step
+  int64_t first;  // index in x
+  int64_t scale;  // index of its scale; element first + i has scale + i * step
   int64_t step;
 };
 
-// body(run, count) for all elements, in parallel.
+// Calls body(run, count) for all elements, in parallel.
 template <class Body>
 void for_scaled_runs(ParallelFor& parallel, const ScaleLayout& layout, Body body) {
-  // One tensor-wide run is cut by its elements, many rows are cut by rows.
+  // One tensor-wide run is divided by its elements, many rows are divided by rows.
   const int64_t rows = layout.outer * layout.extent;
   const auto run = [&](int64_t row, int64_t begin, int64_t end) {
     const int64_t o = row / layout.extent, d = row % layout.extent;
@@ -39,7 +39,7 @@ Result<ScaleLayout> layout_of(EvalContext& context) {
   return scale_layout(context.op(), context.tensor(0).dims(), context.tensor(1).dims());
 }
 
-// The zero points, or zeros of the scales' shape.
+// The zero points, or zeros with the shape of the scales.
 Result<Tensor> zero_points(EvalContext& context, ElementType element) {
   if (context.has_operand(2)) return to_element(context.tensor(2), element);
   return Tensor::zeros(element, context.tensor(1).dims());
@@ -47,7 +47,7 @@ Result<Tensor> zero_points(EvalContext& context, ElementType element) {
 
 // ---- QuantizeLinear ----
 
-// Runs body(round), where round brings a quotient to the precision that the division is done in.
+// Calls body(round), where round rounds a quotient to the precision of the division.
 template <class Body>
 void with_rounding(ElementType precision, Body body) {
   if (precision == kF32)
@@ -65,7 +65,7 @@ ElementType precision_of(EvalContext& context) {
   return asked.is_tensor() ? asked.element() : context.tensor(1).element();
 }
 
-// out = saturate(round(x / scale) + zero) into integers in [least, greatest].
+// out = saturate(round(x / scale) + zero) to integers in [least, greatest].
 template <class T, class Out>
 void quantize_ints(EvalContext& context, const ScaleLayout& layout, const T* x, const double* scales,
                    const double* zeros, ElementType element, Out* out) {

@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-// The integers of `tensor` less their zero points, modulo 2^32. `zero_points`: null for 0, one for all, or one for each
-// of `blocks` equal parts of the tensor.
+// The integers of `tensor` minus their zero points, modulo 2^32. `zero_points`: null for 0, one for all, or one for
+// each of `blocks` equal parts of the tensor.
 inline std::vector<uint32_t> centered(const Tensor& tensor, const Tensor* zero_points, int64_t blocks) {
   std::vector<uint32_t> out(static_cast<size_t>(tensor.size()));
   const int64_t block = blocks == 0 ? 0 : tensor.size() / blocks;
@@ -20,8 +20,8 @@ inline std::vector<uint32_t> centered(const Tensor& tensor, const Tensor* zero_p
   return out;
 }
 
-// tensor[i] = value / scale + zero point, where `value` has been divided already: integers are rounded half to even and
-// saturate, floats take the sum.
+// tensor[i] = value / scale + zero point, where `value` has already been divided: for integers rounded half to even and
+// saturated, for floats the sum.
 inline void store_quantized(Tensor& tensor, int64_t i, double value, double zero_point) {
   const ElementType element = tensor.element();
   if (!element.is_int()) return tensor.set_double(i, value + zero_point);

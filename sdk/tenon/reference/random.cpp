@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-// Numbers by their position: no state, so any thread can make any part.
+// Random numbers by position: there is no state, so any thread can generate any part.
 class Stream {
  public:
   explicit Stream(EvalContext& context) : key_(context.random_seed()) {
@@ -19,11 +19,12 @@ class Stream {
     const float* value = seed ? seed->get_if<float>() : nullptr;
     if (value) key_ = scrambled(std::bit_cast<uint32_t>(*value));
   }
-  // In [0, 1), of 53 bits.
+  // In [0, 1), with 53 bits.
   double uniform(int64_t position) const {
     return static_cast<double>(scrambled(key_ + static_cast<uint64_t>(position)) >> 11) * 0x1p-53;
   }
-  // Of mean 0 and deviation 1, by the transform of Box and Muller (Annals of Mathematical Statistics 29, 1958).
+  // With mean 0 and standard deviation 1, by the transform of Box and Muller (Annals of Mathematical Statistics 29,
+  // 1958).
   double normal(int64_t position) const {
     const double radius = std::sqrt(-2 * std::log(1 - uniform(2 * position)));
     return radius * std::cos(2 * std::numbers::pi * uniform(2 * position + 1));
@@ -40,7 +41,7 @@ class Stream {
   uint64_t key_;
 };
 
-// Result 0 = f(i) for its elements i, from f64.
+// Result 0 = f(i) for its elements i, converted from f64.
 template <class F>
 Result<void> generate(EvalContext& context, F f) {
   TENON_TRY(y, context.output(0));
@@ -77,7 +78,7 @@ Result<void> multinomial(EvalContext& context) {
   const int64_t batch = logs.dim(0), classes = logs.dim(1), samples = context.attr<int64_t>("sample_size", 1);
   if (classes == 0 && batch != 0 && samples != 0)
     return error(Code::invalid_argument, "there is no class to draw from");
-  // Row by row, the running sums of the weights, the greatest taken as 1 to keep the exponentials finite.
+  // Row by row, the running sums of the weights, scaled so that the greatest is 1 and the exponentials are finite.
   std::vector<double> sums(static_cast<size_t>(logs.size()));
   for (int64_t n = 0; n < batch; ++n) {
     const auto row = logs.as<double>().subspan(static_cast<size_t>(n * classes), static_cast<size_t>(classes));

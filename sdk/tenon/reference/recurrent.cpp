@@ -17,7 +17,7 @@ namespace {
 struct ActivationDef {
   std::string_view name;  // lower case
   bool takes_alpha, takes_beta;
-  double alpha, beta;  // where none is stated
+  double alpha, beta;  // if none is stated
   double (*apply)(double x, double alpha, double beta);
 };
 constexpr ActivationDef kActivations[] = {
@@ -41,8 +41,8 @@ struct Activation {
   double operator()(double x) const { return def->apply(std::clamp(x, -clip, clip), alpha, beta); }
 };
 
-// `count` a direction: those of the attribute, or `fallback` for every direction. Alphas and betas go, in order, to the
-// activations that take one.
+// `count` per direction: those of the attribute, or `fallback` for every direction. Alphas and betas are assigned, in
+// order, to the activations that take one.
 Result<std::vector<Activation>> activations_of(const Op& op, int64_t directions,
                                                const std::vector<std::string>& fallback) {
   auto names = op.attr<Attribute::Texts>("activations");
@@ -78,7 +78,7 @@ Result<std::vector<Activation>> activations_of(const Op& op, int64_t directions,
 
 // ---- what the three layers share ----
 
-// Sizes, and where things stand in either layout.
+// Sizes, and offsets in either layout.
 struct Sizes {
   int64_t time, batch, input, hidden, directions, gates;
   bool batch_first;
@@ -91,7 +91,7 @@ struct Sizes {
   int64_t lines() const { return gates * hidden; }
 };
 
-// Operands in the work type; invalid tensors where absent.
+// Operands in the work type; invalid tensors for absent ones.
 struct Operands {
   Tensor x, w, r, b, lengths, initial_h, initial_c, peepholes;
 };
@@ -113,7 +113,7 @@ const T* part(const Tensor& tensor, int64_t index, int64_t size) {
   return tensor.valid() ? tensor.as<T>().data() + index * size : nullptr;
 }
 
-// One direction of one layer. Every buffer has one row for each batch entry.
+// One direction of one layer. Every buffer has one row per batch entry.
 template <class T>
 class Direction {
  public:
@@ -125,7 +125,7 @@ class Direction {
         c(sizes.batch * sizes.hidden),
         r_(part<T>(operands.r, direction, sizes.lines() * sizes.hidden)),
         parallel_(parallel) {
-    // Every step's x W' at once.
+    // x W' of all steps at once.
     gemm<T>(s.time * s.batch, s.lines(), s.input, MatrixView<T>{operands.x.as<T>().data(), s.input, 1},
             MatrixView<T>{part<T>(operands.w, direction, s.lines() * s.input), 1, s.input}, from_x.data(), s.lines(),
             Store::overwrite, parallel);
@@ -161,8 +161,8 @@ class Direction {
   ParallelFor& parallel_;
 };
 
-// Runs `step`(direction state, its number, active) through time, for each direction. active[b] is the x row that entry
-// b reads in this step, or -1 when its sequence is over. The step updates h and c of the active ones.
+// Calls `step`(direction state, its number, active) for all times of each direction. active[b] is the row of x that
+// entry b reads in this step, or -1 after the end of its sequence. The step updates h and c of the active entries.
 template <class T, class Step>
 void run_layer(const Sizes& s, const Operands& operands, bool reverse, T* y, T* y_h, T* y_c, ParallelFor& parallel,
                Step&& step) {
@@ -189,7 +189,7 @@ void run_layer(const Sizes& s, const Operands& operands, bool reverse, T* y, T* 
   }
 }
 
-// Runs body(b, row of from_x, row of from_h, h, c) for the entries that are active.
+// Calls body(b, row of from_x, row of from_h, h, c) for the active entries.
 template <class T, class Body>
 void for_active(Direction<T>& direction, const std::vector<int64_t>& active, Body&& body) {
   const Sizes& s = direction.s;
@@ -271,7 +271,7 @@ struct LstmStep {
   }
 };
 
-// Evaluates a layer of `gates`; make_step.template operator()<T>(activations, operands) gives its step.
+// Evaluates a layer with `gates` gates; make_step.template operator()<T>(activations, operands) returns its step.
 template <class MakeStep>
 Result<void> layer(EvalContext& context, int64_t gates, const std::vector<std::string>& fallback,
                    MakeStep&& make_step) {

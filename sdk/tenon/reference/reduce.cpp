@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-// What sums and products of a carrier are kept in: floats in f64, integers unsigned, as these wrap around.
+// The type of sums and products of a carrier: f64 for floats, unsigned for integers, because these wrap around.
 template <class T>
 using Wide = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 template <class T>
@@ -45,7 +45,7 @@ Result<void> reduce(EvalContext& context, Body body) {
   return y.close();
 }
 
-// out = sum of f(x); f gives the wide type.
+// out = sum of f(x); f returns the wide type.
 template <class F>
 Result<void> reduce_sum_of(EvalContext& context, F f) {
   return reduce(context, [&]<class T>(const ReductionPlan& plan, const T* in, T* out) {
@@ -93,8 +93,8 @@ Result<void> reduce_mean(EvalContext& context) {
   });
 }
 
-// What folding over nothing gives: `sign` times infinity, or the integer at that end. It is the element type's end, not
-// the carrier's: an i8 gives -128.
+// The result of a reduction over no elements: `sign` times infinity, or the limit of the integer type. It is the limit
+// of the element type, not of the carrier: -128 for i8.
 template <class T>
 T end_of_range(ElementType element, bool upper) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -159,7 +159,7 @@ Result<void> reduce_log_sum_exp(EvalContext& context) {
       context, ExpSum(),
       [](ExpSum& sum, double x) {
         if (x == sum.greatest) {
-          // Also where both are infinite and their difference would be NaN; e^-infinity adds nothing.
+          // Also if both are infinite and their difference would be NaN; e^-infinity adds nothing.
           if (x != -std::numeric_limits<double>::infinity()) sum.scaled += 1;
         } else if (x < sum.greatest) {
           sum.scaled += std::exp(x - sum.greatest);
@@ -215,7 +215,7 @@ struct Scan {
   bool exclusive = false, reverse = false;
 };
 
-// `lines` neighbouring ones together, so that the memory is read along its rows; `at`: where the first of them begins.
+// `lines` adjacent lines together, so that memory is read along its rows; `at`: offset of the first of them.
 template <class T, class Combine>
 void scan_lines(const Scan& scan, const AxisView& view, const T* in, T* out, int64_t at,
                 std::span<Wide<CarrierOf<T>>> states, Combine combine) {

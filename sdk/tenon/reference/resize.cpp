@@ -21,7 +21,7 @@ ElementType image_type(ElementType element) { return element.is_float() ? work_t
 
 // ---- Resize ----
 
-// What each output of one axis reads; `outside` where the region of interest leaves X.
+// What each output of one axis reads; `outside` where the region of interest is outside X.
 struct AxisTaps {
   std::vector<std::vector<ResizeTap>> taps;
   std::vector<bool> outside;
@@ -36,7 +36,7 @@ struct AxisTaps {
   }
 };
 
-// The lists may be larger than the result: a kilobyte of model can ask for a long axis of few rows.
+// The lists may be larger than the result: a kilobyte of model can request a long axis with few rows.
 Result<AxisTaps> axis_taps(const Op& op, const ResizePlan& plan, size_t axis, int64_t in) {
   const ResizeAxis resized(op, in, plan.out[axis], plan.scales[axis], plan.start[axis], plan.end[axis]);
   const auto taps_each = static_cast<double>(std::min(in, 2 * std::min(resized.reach(), in) + 1));
@@ -55,8 +55,8 @@ Result<AxisTaps> axis_taps(const Op& op, const ResizePlan& plan, size_t axis, in
   return out;
 }
 
-// x seen as outer x in x inner, its middle axis through `taps`. What is outside becomes the extrapolated value; later
-// axes leave it so where they are inside, as their weights sum to 1.
+// x seen as outer x in x inner, with its middle axis resampled by `taps`. What is outside becomes the extrapolated
+// value; later axes preserve it where they are inside, because their weights sum to 1.
 template <class T>
 std::vector<T> resample(const std::vector<T>& x, int64_t outer, int64_t in, int64_t inner, const AxisTaps& taps,
                         T extrapolation, ParallelFor& parallel) {
@@ -82,7 +82,7 @@ std::vector<T> resample(const std::vector<T>& x, int64_t outer, int64_t in, int6
   return y;
 }
 
-// Sets what lies outside of X along `axis`.
+// Sets what is outside X along `axis`.
 void extrapolate(const std::vector<bool>& outside, const AxisView& axis, double value, Tensor& y) {
   for (int64_t slice = 0; slice < axis.outer * axis.extent; ++slice) {
     if (!outside[static_cast<size_t>(slice % axis.extent)]) continue;
@@ -90,7 +90,7 @@ void extrapolate(const std::vector<bool>& outside, const AxisView& axis, double 
   }
 }
 
-// Nearest elements of any type, moved and not computed with.
+// Nearest elements of any type, which are moved without arithmetic.
 Result<void> resize_nearest(EvalContext& context, const std::vector<AxisTaps>& axes) {
   TENON_TRY(x, spread(context.tensor(0)));
   TENON_TRY(y, SpreadOutput::open(context, 0));
@@ -125,7 +125,7 @@ Result<void> resize(EvalContext& context) {
   std::optional<std::vector<int64_t>> sizes;
   if (context.operand_count() > 3 && context.has_operand(3)) sizes = context.tensor(3).to_ints();
   TENON_TRY(plan, ResizePlan::of(context.op(), operand.dims(), numbers(context, 2), sizes, numbers(context, 1)));
-  // Before the lists of taps, which are as long as the extents: what is too large ends here, and so does nothing.
+  // Before the lists of taps, which are as long as the extents: results that are too large or empty end here.
   TENON_TRY(result, context.output(0));
   if (result->size() == 0) return {};
   std::vector<AxisTaps> axes;
@@ -167,7 +167,7 @@ Result<void> resize(EvalContext& context) {
 
 // ---- GridSample ----
 
-// Mirrors x at low and high until it lies between them.
+// Reflects x at low and high until it is between them.
 double reflected(double x, double low, double high) {
   const double range = high - low;
   if (range <= 0) return low;

@@ -10,7 +10,7 @@ namespace {
 
 using Elements = std::vector<Datum>;
 
-// The position in operand `i`, which is at most `last`, or `last` when the operand is absent. What is negative counts
+// The position in operand `i`, which is at most `last`, or `last` if the operand is absent. Negative positions count
 // from the last of `count` elements.
 Result<int64_t> position(const EvalContext& context, size_t i, int64_t count, int64_t last) {
   if (!context.has_operand(i)) return last;
@@ -105,7 +105,7 @@ Result<void> map(EvalContext& context) {
   return {};
 }
 
-// The lengths of the parts that SplitToSequence cuts an axis of `extent` into.
+// The lengths of the parts into which SplitToSequence splits an axis of `extent`.
 Result<std::vector<int64_t>> part_lengths(const EvalContext& context, int64_t extent) {
   if (!context.has_operand(1)) return std::vector<int64_t>(static_cast<size_t>(extent), 1);
   const Tensor& split = context.tensor(1);

@@ -76,7 +76,7 @@ Result<void> eye_like(EvalContext& context) {
   const int64_t rows = out->dim(0), columns = out->dim(1), k = context.attr<int64_t>("k", 0);
   std::fill_n(out->mutable_data(), out->bytes(), std::byte{0});
   for (int64_t i = 0; i < rows; ++i) {
-    // Compared this way round, a k near the end of int64_t does not overflow.
+    // In this form, a k near the limit of int64_t does not overflow.
     const bool inside = k >= -i && k < columns - i;
     if (inside) out->set_double(i * columns + i + k, 1);
   }

@@ -12,8 +12,8 @@
 namespace tenon {
 namespace {
 
-// y[k] = sum over n of x[n] exp(sign * 2 pi i k n / N) for k = 0 .. N - 1, N = length. By the prime factors of N, after
-// Cooley and Tukey (1965), decimating in frequency; O(N * sum of the factors).
+// y[k] = sum over n of x[n] exp(sign * 2 pi i k n / N) for k = 0 .. N - 1, N = length. By the prime factors of N
+// (Cooley and Tukey, 1965), decimation in frequency; O(N * sum of the factors).
 template <class T>
 class Fourier {
  public:
@@ -50,11 +50,11 @@ class Fourier {
     }
     return n;
   }
-  // Without the detours for infinities that std::complex makes.
+  // Without the special handling of infinities in std::complex.
   static Complex product(const Complex& a, const Complex& b) {
     return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
   }
-  // exp(sign * 2 pi i k / n), n a divisor of the length.
+  // exp(sign * 2 pi i k / n), where n divides the length.
   const Complex& root(size_t k, size_t n) const { return roots_[k % n * (roots_.size() / n)]; }
   std::vector<Complex> by_definition(const std::vector<Complex>& x) const {
     std::vector<Complex> out(x.size());
@@ -67,7 +67,7 @@ class Fourier {
   std::vector<Complex> roots_;
 };
 
-// Reads and writes the complex numbers of a line, `stride` of them apart from each other.
+// Reads and writes the complex numbers of a line, which are `stride` numbers apart.
 struct Line {
   int64_t offset, stride, parts;  // offset and stride in numbers, not parts
 
@@ -87,8 +87,8 @@ struct Line {
 Result<void> dft(EvalContext& context) {
   const Tensor& given = context.tensor(0);
   const bool inverse = context.attr<int64_t>("inverse", 0) != 0, onesided = context.attr<int64_t>("onesided", 0) != 0;
-  // Real signals in double. Complex ones of f32 in f32, as NumPy does: recorded results hold what its rounding leaves
-  // where the exact value is 0, and that is beyond the tolerance with which they are compared.
+  // Real signals in double. Complex ones of f32 in f32, as in NumPy: recorded results contain its rounding errors where
+  // the exact value is 0, which exceed the tolerance of the comparison.
   const bool complex = given.dims().back() == 2 && !onesided;
   TENON_TRY(input, to_element(given, complex ? carrier_of(given.element()) : kF64));
   TENON_TRY(result, context.output(0));

@@ -1,7 +1,7 @@
-// A window that slides over spatial axes, with every size known: the evaluators' side of tenon/ops/window.hpp.
+// A window that slides over spatial axes, with all sizes known: the evaluators' counterpart of tenon/ops/window.hpp.
 //
-// Evaluators go row by row along the last axis: for one output row and one tap, the outputs in `inside` read inputs
-// that lie `strides.back()` apart.
+// Evaluators iterate row by row along the last axis: for one output row and one tap, the outputs in `inside` read
+// inputs that are `strides.back()` apart.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -19,12 +19,12 @@ inline int64_t product_of_dims(const Dims& dims) {
 }
 inline Dims spatial_dims(const Dims& dims) { return {dims.begin() + 2, dims.end()}; }
 
-// No spatial axis counts as one of extent 1.
+// Without spatial axes, one axis of extent 1 is assumed.
 struct SlidingWindow {
   Dims in, out, kernel, strides, dilations, begin;
   int64_t in_size = 0, out_size = 0, taps = 0;
 
-  // `window` of static kernel over `input`, giving `output`.
+  // `window` with a static kernel over `input`, giving `output`.
   void set(const Window& window, Dims input, Dims output) {
     in = std::move(input), out = std::move(output);
     strides = window.strides, dilations = window.dilations;
@@ -45,19 +45,19 @@ struct SlidingWindow {
   size_t last() const { return in.size() - 1; }
   int64_t rows() const { return out[last()] == 0 ? 0 : out_size / out[last()]; }
 
-  // Where tap `tap` reads relative to o * stride, one number an axis.
+  // The position that tap `tap` reads relative to o * stride, one number per axis.
   void tap_offset(int64_t tap, int64_t* offset) const {
     for (size_t axis = rank(); axis-- > 0; tap /= kernel[axis])
       offset[axis] = tap % kernel[axis] * dilations[axis] - begin[axis];
   }
-  // Those of all taps, one after another.
+  // The offsets of all taps, concatenated.
   std::vector<int64_t> tap_offsets() const {
     std::vector<int64_t> offsets(static_cast<size_t>(taps) * rank());
     for (int64_t tap = 0; tap < taps; ++tap) tap_offset(tap, &offsets[tap * rank()]);
     return offsets;
   }
-  // The input row that a tap reads for output row `row` (all axes but the last): its first element, or -1 when it is
-  // outside.
+  // The input row that a tap reads for output row `row` (all axes but the last): the offset of its first element, or -1
+  // when it is outside.
   int64_t input_row(int64_t row, const int64_t* offset) const {
     int64_t start = 0, stride = in[last()];
     for (size_t axis = last(); axis-- > 0;) {
@@ -81,7 +81,7 @@ inline OutputRange inside(int64_t first, int64_t stride, int64_t extent, int64_t
   return {std::min(begin, count), std::clamp(end, std::min(begin, count), count)};
 }
 
-// Adds `columns`, one value for each tap and output, to the plane of inputs where that tap reads.
+// Adds `columns`, one value for each tap and output, to the elements of the input plane that the tap reads.
 template <class T>
 void scatter_taps(const SlidingWindow& g, const T* columns, T* plane) {
   const size_t last = g.last();

@@ -10,10 +10,10 @@
 namespace tenon {
 namespace {
 
-// Element-operations that an exponential is worth.
+// The cost of an exponential in elementary operations.
 constexpr int64_t kExpCost = 8;
 
-// line(in, out, extent, step) fills one line along the axis.
+// Calls line(in, out, extent, step), which computes one line along the axis.
 template <class Line>
 Result<void> along_axis(EvalContext& context, Line line) {
   const Tensor& input = context.tensor(0);
@@ -36,7 +36,7 @@ Result<void> softmax(EvalContext& context) {
     if (extent == 0) return;
     T greatest = x[0];
     for (int64_t i = 1; i < extent; ++i) greatest = std::max(greatest, x[i * step]);
-    thread_local std::vector<double> powers;  // kept in f64 until they are rounded once
+    thread_local std::vector<double> powers;  // in f64, to be rounded once
     powers.resize(static_cast<size_t>(extent));
     double sum = 0;
     for (int64_t i = 0; i < extent; ++i) {

@@ -1,4 +1,4 @@
-// The formula of LogSoftmax, which the losses share.
+// The formula of LogSoftmax, shared by the losses.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 
 namespace tenon {
 
-// y = x - greatest - ln(sum of e^(x - greatest)) over `count` elements, `step` apart. The two are subtracted one after
-// the other: their sum would have lost digits of the logarithm.
+// y = x - greatest - ln(sum of e^(x - greatest)) over `count` elements, `step` apart. The two are subtracted one at a
+// time, because their sum would lose digits of the logarithm.
 template <class T>
 void log_softmax_line(const T* x, T* y, int64_t count, int64_t step) {
   if (count == 0) return;

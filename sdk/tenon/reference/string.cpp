@@ -84,7 +84,7 @@ Result<void> regex_full_match(EvalContext& context) {
 
 // ---- Normalizer ----
 
-// Unicode's tables, whatever locale the process runs in.
+// Unicode's tables, whatever the locale of the process.
 locale_t unicode() {
   static const locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   return locale;
@@ -100,7 +100,7 @@ void append_utf8(std::string& out, uint32_t c) {
   for (int i = following; i-- > 0;) out += static_cast<char>(0x80 | ((c >> (6 * i)) & 0x3F));
 }
 
-// Every character changed by `change`; text that is not UTF-8 stays as it is.
+// Every character converted by `change`; text that is not UTF-8 is unchanged.
 std::string with_case(const std::string& text, wint_t (*change)(wint_t, locale_t)) {
   if (!is_utf8(text) || unicode() == nullptr) return text;
   std::string out;
@@ -157,7 +157,7 @@ class NgramCounter {
   // Adds one to counts[k] for every occurrence of n-gram k among the `size` items of a row.
   void count(const Item* row, int64_t size, std::vector<int64_t>& counts) const {
     for (int64_t n = std::max<int64_t>(shortest_, 1); n <= longest_ && n <= size; ++n) {
-      // Single items do not depend on what is skipped between them.
+      // Single items do not depend on skips between items.
       for (int64_t step = 1; step <= (n == 1 ? 1 : skips_ + 1) && step * (n - 1) < size; ++step) {
         for (int64_t first = 0; first + step * (n - 1) < size; ++first) {
           std::vector<Item> ngram;

@@ -8,14 +8,14 @@
 namespace tenon {
 namespace {
 
-// One element of a tensor with `States` of state.
+// One element of a tensor with `States` states.
 template <size_t States>
 struct Element {
   double x, gradient;
   std::array<double, States> state;
 };
 
-// Runs step(element) for every element of every tensor, in f64; it changes x and the state.
+// Calls step(element) for every element of every tensor, in f64; it updates x and the state.
 template <size_t States, class Step>
 Result<void> optimise(EvalContext& context, Step step) {
   const size_t count = (context.operand_count() - 2) / (States + 2);

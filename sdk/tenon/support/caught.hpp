@@ -1,4 +1,4 @@
-// caught: code of others, such as a plugin's pass or shape rule, whose exceptions end here.
+// caught: runs foreign code, such as a plugin's pass or shape rule, and turns its exceptions into errors.
 #pragma once
 #include <exception>
 #include <new>
@@ -7,7 +7,7 @@
 
 namespace tenon {
 
-// What `body`, which returns a Result, returns; an error that says who threw what where it throws.
+// Returns what `body` returns, which is a Result. If `body` throws, returns an error that says who threw what.
 //
 //   TENON_TRY(change, caught([&] { return pass.run(graph); }, "pass '", pass.name, "'"));
 template <class Body, class... Who>

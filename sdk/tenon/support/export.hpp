@@ -1,3 +1,3 @@
-// Marks what a shared library of the core exports. Everything else is hidden.
+// Marks what the core's shared libraries export. Everything else is hidden.
 #pragma once
 #define TENON_API __attribute__((visibility("default")))

@@ -32,7 +32,7 @@ class Descriptor {
   int fd_;
 };
 
-// Why a folder or file cannot be trusted; empty when it can: ours, and nobody else can have written it.
+// Why a folder or file cannot be trusted; empty when it can: it is ours, and nobody else can have written it.
 std::string distrust(const struct stat& info, bool folder) {
   if (folder ? !S_ISDIR(info.st_mode) : !S_ISREG(info.st_mode)) return folder ? "it is no folder" : "it is no file";
   if (info.st_uid != geteuid()) return str("it belongs to user ", info.st_uid);
@@ -127,7 +127,7 @@ std::optional<std::vector<std::byte>> FileCache::load(const ContentKey& key) con
   if (static_cast<uint64_t>(info.st_size) > max_bytes_) return warn(name, "it is too large"), std::nullopt;
   auto bytes = read_all(file.get(), static_cast<size_t>(info.st_size));
   if (!bytes) return warn(name, "it cannot be read"), std::nullopt;
-  futimens(file.get(), nullptr);  // for trim(); on a file system that refuses it, the oldest written goes first
+  futimens(file.get(), nullptr);  // for trim(); where the file system refuses it, the oldest written file goes first
   return bytes;
 }
 
@@ -146,13 +146,13 @@ void FileCache::store(const ContentKey& key, std::span<const std::byte> bytes) c
     unlink(draft.c_str());
     return;
   }
-  // A look at all files costs as much as there are: one for each sixteenth of the bound that is written.
+  // A scan costs in proportion to the number of files, so there is one for each sixteenth of the bound that is written.
   if (stored_->fetch_add(bytes.size()) + bytes.size() < max_bytes_ / 16) return;
   stored_->store(0);
   trim();
 }
 
-// To three quarters of the bound, so that not every file that comes looks at all of them for nothing.
+// Reduces the files to three quarters of the bound, so that not every further file causes a scan.
 void FileCache::trim() const {
   struct Entry {
     timespec used;

@@ -1,12 +1,12 @@
-// FileCache: a private folder of files that programs make for themselves and may lose: compiled code.
+// FileCache: a private folder of files that programs can make again, such as compiled code.
 //
 //   FileCache files(FileCache::default_folder(), {.folder = "x86", .suffix = ".code"});
 //   if (const auto bytes = files.load(key)) ...
 //   files.store(key, bytes);
 //
-// The folder must be one of this user that nobody else may write to. A file is written beside its place and renamed, so
-// readers see all of it or nothing; what is in it is for the caller to check. When the files exceed their bound, those
-// that were used longest ago go.
+// The folder must belong to this user, and nobody else may be able to write to it. A file is written under a temporary
+// name and renamed, so readers see all of it or nothing; its content is the caller's to check. When the files exceed
+// their bound, the least recently used ones are removed.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -22,10 +22,10 @@
 
 namespace tenon {
 
-// 128 bits of what a thing is made of.
+// A 128-bit hash of some content.
 struct TENON_API ContentKey {
   uint64_t high = 0, low = 0;
-  // Content of another seed has another key.
+  // The same content with different seeds has different keys.
   static ContentKey of(std::string_view content, uint64_t seed = 0);
   std::string to_string() const;  // 32 hexadecimal digits
   bool operator==(const ContentKey&) const = default;
@@ -41,7 +41,7 @@ class TENON_API FileCache {
     std::string folder, suffix;
     uint64_t max_bytes = uint64_t{64} << 20;
   };
-  // `folder`: options.folder is made inside, when the first file is written. Empty: no files.
+  // `folder`: options.folder is created inside it when the first file is written. Empty: no files.
   FileCache(std::string folder, Options options);
   // TENON_CACHE_DIR, else $XDG_CACHE_HOME/tenon, else ~/.cache/tenon (environment as secure_getenv gives it); empty
   // when there is none.
@@ -49,7 +49,7 @@ class TENON_API FileCache {
 
   std::optional<std::vector<std::byte>> load(const ContentKey& key) const;
   void store(const ContentKey& key, std::span<const std::byte> bytes) const;
-  // Says that the file of `key` cannot be used.
+  // Warns that the file of `key` cannot be used.
   void distrusted(const ContentKey& key, std::string_view why) const;
 
  private:
@@ -58,7 +58,7 @@ class TENON_API FileCache {
   void trim() const;
   std::string folder_, suffix_;
   uint64_t max_bytes_;
-  // Bytes written since all files were looked at; the first store looks.
+  // Bytes written since the folder was last scanned; starts so high that the first store scans it.
   std::shared_ptr<std::atomic<uint64_t>> stored_ = std::make_shared<std::atomic<uint64_t>>(uint64_t{1} << 62);
 };
 

@@ -21,7 +21,7 @@ constexpr uint64_t hash_mix(uint64_t state, uint64_t value) {
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
-// Eight bytes a step: for weights, where FNV's byte a step is too slow.
+// Eight bytes per step: for weights, for which FNV's single byte per step is too slow.
 TENON_API uint64_t hash_bytes(std::span<const std::byte> bytes, uint64_t seed = 0);
 
 }  // namespace tenon

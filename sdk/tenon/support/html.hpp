@@ -1,4 +1,4 @@
-// Text in pages that are written for people.
+// Text in HTML pages.
 #pragma once
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-// As it may stand in an element or in a quoted attribute.
+// `text`, escaped for element content and for quoted attributes.
 inline std::string html_escaped(std::string_view text) {
   std::string safe;
   for (const char c : text) {

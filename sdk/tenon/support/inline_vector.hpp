@@ -1,10 +1,10 @@
-// InlineVector<T, N>: a vector whose first N elements lie in it, for short lists of which there are many.
+// InlineVector<T, N>: a vector that stores up to N elements inside itself, for short lists that exist in large numbers.
 //
-//   InlineVector<int, 4> ids{1, 2};   // no memory of its own
+//   InlineVector<int, 4> ids{1, 2};   // no heap allocation
 //   ids.push_back(3);
 //
-// Of trivially copyable T alone. Beyond N elements it is a std::vector in all but name: iterators, pointers and
-// references end with whatever may change the size, and with moves.
+// T must be trivially copyable. With more than N elements it behaves like a std::vector: iterators, pointers and
+// references are invalidated by whatever may change the size, and by moves.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -75,7 +75,7 @@ class InlineVector {
   template <std::forward_iterator It>
   void assign(It first, It last) {
     const auto count = static_cast<uint32_t>(std::distance(first, last));
-    size_ = 0;  // nothing is kept
+    size_ = 0;  // so that growing copies nothing
     reserve(count);
     std::copy(first, last, data());
     size_ = count;
@@ -99,7 +99,7 @@ class InlineVector {
     memory_ = other.memory_;
     size_ = other.size_;
   }
-  // Owns nothing before.
+  // Takes over the other's elements; owns nothing before.
   void take(InlineVector& other) {
     std::memcpy(static_cast<void*>(&memory_), &other.memory_, sizeof memory_);
     size_ = std::exchange(other.size_, 0);

@@ -29,7 +29,7 @@ LogLevel log_level() { return g_level; }
 void log_message(LogLevel level, const std::string& message) {
   static constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::err, spdlog::level::warn, spdlog::level::info,
                                                           spdlog::level::debug};
-  // As an argument, not as the format: braces in a message are text.
+  // Passed as an argument, not as the format: braces in a message are text.
   logger().log(kLevels[static_cast<int>(level)], "{}", message);
 }
 

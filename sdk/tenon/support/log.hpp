@@ -9,7 +9,7 @@ namespace tenon {
 
 enum class LogLevel : uint8_t { error, warning, info, debug };
 
-// Level from which messages appear; `warning` at start. Any thread.
+// The lowest level that is printed; initially `warning`. Any thread.
 TENON_API void set_log_level(LogLevel level);
 TENON_API LogLevel log_level();
 TENON_API void log_message(LogLevel level, const std::string& message);

@@ -1,4 +1,4 @@
-// The typical one of measured values.
+// The median of measured values.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace tenon {
 
-// Of at least one value; of an even number the greater of the two in the middle.
+// Needs at least one value. For an even number of values, the greater of the two in the middle.
 inline double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);

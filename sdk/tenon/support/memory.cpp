@@ -13,19 +13,19 @@
 namespace tenon {
 namespace {
 
-// What large blocks take beyond their bytes. The C library maps them one behind another, each behind a page of its own.
-// AMD processors look for a line in L1 by a hash of its address, bits 12 and 27 in a pair, 13 and
-// 26, and so on ("Take A Way", Lipp et al., 2020). Two lines of one hash push each other out, as half of those of two
-// tensors of 128 MB do that lie 2^27 + 2^12 bytes apart: a layer norm of their sum took a quarter longer. Four pages
-// more leave no size that is a power of two with more than a twentieth, in the mean of where memory is.
+// Padding of large blocks. The C library maps them contiguously, each preceded by a page of its own. AMD processors
+// look up a line in L1 by a hash of its address: bits 12 and 27 in a pair, 13 and 26, and so on ("Take A Way", Lipp et
+// al., 2020). Two lines with the same hash evict each other. That happens to half of the lines of two tensors of 128
+// MB, which are 2^27 + 2^12 bytes apart: a layer norm of their sum took a quarter longer. With four more pages, no size
+// that is a power of two has more than a twentieth, on average over the positions in memory.
 constexpr size_t kLargeBytes = size_t{1} << 20;
-// AddressSanitizer is to see what is written behind a block.
+// AddressSanitizer must see writes after the end of a block.
 constexpr size_t kApartBytes = TENON_SANITIZER == TENON_SANITIZER_ADDRESS ? 0 : size_t{4} << 12;
 
-// Pages of 2 MB instead of 4 KB where the kernel gives them to those that ask ("madvise", what distributions set):
-// main memory is read and written by a fifth to a third faster, since processors fetch ahead within a page alone, and
-// a virtual machine looks up each in two tables (docs/performance/lessons/machines.md, Large pages). A request,
-// not a need.
+// Pages of 2 MB instead of 4 KB, where the kernel gives them on request ("madvise", the default of distributions): main
+// memory is read and written faster by a fifth to a third, because processors prefetch only within a page, and a
+// virtual machine looks up each page in two tables (docs/performance/lessons/machines.md, Large pages). This is a
+// request; the block works without.
 constexpr size_t kLargePagesFrom = size_t{2} << 20;
 void ask_for_large_pages(void* block, size_t bytes) {
   constexpr uintptr_t kSmallPage = 65'536;  // the largest of those in use
@@ -52,7 +52,7 @@ Result<AlignedBytes> allocate_aligned(size_t size, size_t align) {
 size_t tensor_bytes_limit() {
   static const size_t limit = [] {
     constexpr size_t kDefault = size_t{16} << 30;
-    constexpr size_t kLeast = 4096;  // the defaults of operators are tensors, too, made before anything is asked for
+    constexpr size_t kLeast = 4096;  // the default attributes of operators are tensors, too, and are always created
     const char* variable = std::getenv("TENON_TENSOR_LIMIT");
     if (!variable) return kDefault;
     const std::string_view text = variable;

@@ -16,11 +16,12 @@ struct TENON_API AlignedFree {
 using AlignedBytes = std::unique_ptr<std::byte[], AlignedFree>;
 
 // `size` bytes (0 allowed: a unique non-null pointer), uninitialised. An impossible size or an exhausted heap is
-// Code::resource_exhausted, never an abort. From 2 MB on the kernel is asked for large pages, which it may not have.
+// Code::resource_exhausted, never an abort. From 2 MB on, large pages are requested from the kernel, which may not
+// grant them.
 TENON_API Result<AlignedBytes> allocate_aligned(size_t size, size_t align = kAlignBytes);
 
-// Most bytes that one tensor made from a model's own numbers may take (ConstantOfShape, Expand, Range ...), so that a
-// kilobyte of input cannot ask for a terabyte: 16 GiB, or TENON_TENSOR_LIMIT bytes. Read once.
+// The most bytes that a tensor whose size comes from a model's own numbers (ConstantOfShape, Expand, Range ...) may
+// take, so that a kilobyte of input cannot ask for a terabyte: 16 GiB, or TENON_TENSOR_LIMIT bytes. Read once.
 TENON_API size_t tensor_bytes_limit();
 
 }  // namespace tenon

@@ -9,8 +9,7 @@
 namespace tenon {
 namespace {
 
-// Texts by their hashes, each in the first free slot behind its own. Names are looked up all the time and made rarely:
-// whoever looks takes no lock.
+// A hash table with linear probing. Names are looked up often and added rarely, so lookups take no lock.
 class Table {
  public:
   Table() { slots_ = all_slots_.emplace_back(std::make_unique<Slots>(kFirstSlots)).get(); }
@@ -19,7 +18,7 @@ class Table {
     const size_t hash = std::hash<std::string_view>()(text);
     if (const std::string* entry = find(*slots_.load(std::memory_order_acquire), text, hash)) return entry;
     const std::lock_guard lock(mutex_);
-    if (const std::string* entry = find(*slots_, text, hash)) return entry;  // another thread was quicker
+    if (const std::string* entry = find(*slots_, text, hash)) return entry;  // another thread has added it
     if (2 * (entries_.size() + 1) > slots_.load()->at.size()) grow();
     const std::string* entry = &entries_.emplace_back(text);
     put(*slots_, entry, hash);
@@ -30,7 +29,7 @@ class Table {
   static constexpr size_t kFirstSlots = 1024;
   struct Slots {
     explicit Slots(size_t size) : at(size) {}
-    std::vector<std::atomic<const std::string*>> at;  // a power of two of them, at least half of them empty
+    std::vector<std::atomic<const std::string*>> at;  // the size is a power of two; at least half are empty
     size_t place(size_t i) const { return i & (at.size() - 1); }
   };
 
@@ -44,20 +43,20 @@ class Table {
     while (slots.at[slots.place(hash)].load(std::memory_order_relaxed)) ++hash;
     slots.at[slots.place(hash)].store(entry, std::memory_order_release);
   }
-  // Others may still look into the slots that were.
+  // Keeps the old slots, because other threads may still be reading them.
   void grow() {
     auto larger = std::make_unique<Slots>(2 * slots_.load()->at.size());
     for (const std::string& entry : entries_) put(*larger, &entry, std::hash<std::string_view>()(entry));
     slots_.store(all_slots_.emplace_back(std::move(larger)).get(), std::memory_order_release);
   }
 
-  std::mutex mutex_;  // of whoever makes a name
+  std::mutex mutex_;  // held while a name is added
   std::deque<std::string> entries_;
   std::vector<std::unique_ptr<Slots>> all_slots_;
   std::atomic<Slots*> slots_;
 };
 
-// Leaked on purpose: names made by plugins are read until the very end of the process.
+// Never destroyed: names made by plugins are read until the end of the process.
 Table& table() {
   static auto* instance = new Table;
   return *instance;

@@ -22,7 +22,7 @@ class TENON_API Name {
   bool empty() const { return text_->empty(); }
   const std::string& to_string() const { return *text_; }
   bool operator==(const Name& other) const { return text_ == other.text_; }
-  // By text, so that sorted things print the same in every process.
+  // By text, so that sorted output is the same in every process.
   bool operator<(const Name& other) const { return text_ != other.text_ && *text_ < *other.text_; }
   size_t hash() const { return reinterpret_cast<size_t>(text_) >> 4; }
 

@@ -11,12 +11,12 @@ namespace tenon {
 class TENON_API ParallelFor {
  public:
   virtual ~ParallelFor() = default;
-  // Calls body(begin, end) on disjoint ranges that cover [0, count), each at least `grain` long but for the last.
-  // Returns when all have returned. Writes made by the body are visible to the caller afterwards. Bodies must not
-  // throw. May be called from several threads at once and from inside a body (then it runs serially).
+  // Calls body(begin, end) on disjoint ranges that cover [0, count), each of at least `grain` except the last. Returns
+  // when all calls have returned; their writes happen before the return. Bodies must not throw. May be called from
+  // several threads at once, and from inside a body, where it runs serially.
   virtual void run(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body) = 0;
-  // The same for loops of a few microseconds: ranges of `grain` are worth sharing with threads that are awake, those of
-  // `waking_grain`, as much or more, with threads that sleep as well. What is worth neither is one range.
+  // The same for loops of a few microseconds: ranges of at least `grain` are shared with threads that are awake, ranges
+  // of at least `waking_grain` (>= grain) with sleeping threads as well. Anything smaller is one range.
   virtual void run_short(int64_t count, int64_t grain, int64_t waking_grain,
                          const std::function<void(int64_t begin, int64_t end)>& body) {
     run(count, std::max(grain, waking_grain), body);

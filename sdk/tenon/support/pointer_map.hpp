@@ -1,12 +1,12 @@
-// PointerMap<K, T>: values by the address of a K, for what is asked of many objects, each a little.
+// PointerMap<K, T>: values keyed by the address of a K, for frequent lookups over many objects.
 //
 //   PointerMap<Value, Type> types;
 //   types[&value] = type;
 //   if (const Type* found = types.find(&value)) ...
 //
-// Values lie one behind the other in the order in which they were put, and a table of numbers finds them: two places
-// are looked at where a list of buckets has three, and there is no allocation for each. Nothing can be taken out.
-// References end when more is put than was reserved.
+// Entries are stored contiguously in insertion order; an open-addressing table of their numbers finds them. A lookup
+// touches two places where a bucket list touches three, and entries are not allocated one by one. Entries cannot be
+// erased. Insertion beyond the reserved capacity invalidates references.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -39,7 +39,7 @@ class PointerMap {
     TENON_CHECK(found, "no value of that address");
     return *found;
   }
-  // Made where it is not there.
+  // Inserts the key if it is absent.
   T& operator[](const K* key) {
     if (2 * (entries_.size() + 1) > table_.size()) rebuild(2 * (entries_.size() + 1));
     uint32_t& number = table_[slot_of(key)];
@@ -53,7 +53,7 @@ class PointerMap {
  private:
   static constexpr uint32_t kFree = UINT32_MAX;
 
-  // Where the key is, or where it would be. At most half of the table is taken.
+  // The slot of the key, or the one where it would be inserted. At most half of the table is occupied.
   size_t slot_of(const K* key) const {
     // Fibonacci hashing (Knuth, volume 3, 6.4): the upper bits of a product with 2^64 by the golden ratio.
     const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(key));
@@ -70,7 +70,7 @@ class PointerMap {
   }
 
   std::vector<std::pair<const K*, T>> entries_;
-  std::vector<uint32_t> table_;  // numbers of entries; a power of two of them
+  std::vector<uint32_t> table_;  // entry numbers; its size is a power of two
   int shift_ = 64;
 };
 

@@ -23,17 +23,17 @@ enum class Code : uint8_t {
   already_exists,      // a name is taken
   unsupported,         // well formed, but this target or build cannot do it
   resource_exhausted,  // memory, scratchpad, budget, nesting
-  io,                  // the operating system said no
+  io,                  // the operating system reported an error
   parse,               // text or bytes that do not follow their grammar
   plugin,              // a plugin broke its contract
-  internal,            // our own fault; please report
+  internal,            // a fault in Tenon itself; please report it
   cancelled,
 };
 TENON_API std::string_view code_name(Code code);
 
-// One pointer wide, so that a Result<T> costs little more than its T.
-// Nothing is inline: g++ 12 sees faults that are not there in copies of strings that it has inlined (GCC bugs 105329,
-// 105651), and whoever returns an error would meet its warnings.
+// One pointer wide, so that a Result<T> is hardly larger than its T.
+// Nothing is inline: g++ 12 gives false warnings about copies of strings that it has inlined (GCC bugs 105329, 105651),
+// and everyone who returns an error would see them.
 class TENON_API Error {
  public:
   Error(Code code, std::string message);
@@ -75,7 +75,7 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  // Checked, as error() is: asking for what is not there aborts with the error's text.
+  // Checked, as error() is: accessing what is absent aborts with the error's text.
   T& value() & { return require(), std::get<0>(state_); }
   const T& value() const& { return require(), std::get<0>(state_); }
   T&& value() && { return require(), std::get<0>(std::move(state_)); }
@@ -127,7 +127,7 @@ requires(sizeof...(Parts) > 0) Error framed(Error error, const Parts&... parts) 
 // Declares `name` with the value, or returns the error with a frame made of the further arguments.
 #define TENON_TRY(name, expression, ...) \
   TENON_TRY_(TENON_CONCAT(tenon_try_, __LINE__), name, expression __VA_OPT__(, ) __VA_ARGS__)
-// The same for an expression whose value is not wanted.
+// The same for an expression whose value is not needed.
 #define TENON_OK(expression, ...)                                                              \
   do {                                                                                         \
     if (auto tenon_ok_ = (expression); !tenon_ok_.ok()) [[unlikely]]                           \

@@ -1,5 +1,5 @@
-// Time in which this process runs. While it is stopped, by a signal or with its machine, those it waits for mostly are,
-// too: that is no time of theirs.
+// A clock that runs only while this process runs. While the process is stopped, by a signal or together with its
+// machine, the processes that it waits for are mostly stopped, too, so that time must not count against them.
 #pragma once
 #include <algorithm>
 #include <chrono>
@@ -9,14 +9,14 @@ namespace tenon {
 class RunningTime {
  public:
   using Span = std::chrono::milliseconds;
-  // Whoever waits asks for the time once in so long, at least: two of these are the most that counts between.
+  // A waiting caller must read the time at least this often; a gap between two readings counts as at most twice this.
   static constexpr Span kMostStep{100};
 
-  // Since this was made.
+  // Running time since construction.
   Span now() {
     const auto real = std::chrono::steady_clock::now();
     const Span step = std::chrono::duration_cast<Span>(real - last_);
-    // The rest of a millisecond counts with the next.
+    // The remainder of a millisecond counts towards the next reading.
     last_ += step;
     return counted_ += std::min(step, 2 * kMostStep);
   }

@@ -1,17 +1,17 @@
-// Spare<T>: one idle object that threads take and give back without a lock. Whoever finds none takes one from where all
-// others are; whoever finds the place taken puts his there.
+// Spare<T>: a lock-free cache of one idle object. A thread that finds it empty takes an object from the full set; a
+// thread that finds it occupied returns its object there.
 #pragma once
 #include <atomic>
 
 namespace tenon {
 
-// Owns nothing.
+// Does not own the object.
 template <class T>
 class Spare {
  public:
-  // Null: there is none at the moment. What the one who gave it back has written is seen.
+  // Null: none is available. Writes made before give() are visible after take().
   T* take() { return one_.exchange(nullptr, std::memory_order_acquire); }
-  // False: another is there already.
+  // False: the place is occupied.
   bool give(T* one) {
     T* none = nullptr;
     return one_.compare_exchange_strong(none, one, std::memory_order_release, std::memory_order_relaxed);

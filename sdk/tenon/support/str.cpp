@@ -17,7 +17,7 @@ void append_floating(std::string& out, T value) {
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr);
 }
 
-// Letters that are put in, left out or replaced, and neighbours that changed places, each pair once.
+// Edit distance with insertions, deletions, replacements and transpositions of neighbours, each pair once.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);  // of a's first i-2, i-1, i letters
   std::iota(row.begin(), row.end(), size_t{0});
@@ -128,8 +128,8 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-// Near is what differs in at most a third of the longer one's letters, or in one; of several that are as near, the
-// first.
+// Near means different in at most a third of the longer word's letters, or in one; the first of equally near
+// candidates.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
   size_t best_distance = std::string_view::npos;

@@ -21,7 +21,7 @@ TENON_API void append_float(std::string& out, float value);
 inline void append_text(std::string& out, std::string_view text) { out += text; }
 inline void append_text(std::string& out, const char* text) { out += text; }
 inline void append_text(std::string& out, char c) { out += c; }
-// A template, so that pointers do not turn into bool.
+// A template, so that pointers are not converted to bool.
 template <std::same_as<bool> T>
 void append_text(std::string& out, T b) {
   out += b ? "true" : "false";
@@ -42,7 +42,7 @@ template <HasToString T>
 void append_text(std::string& out, const T& v) {
   out += v.to_string();
 }
-// A range of printable things with no text form of its own: "[a, b, c]".
+// A range of printable elements that has no text form of its own: "[a, b, c]".
 template <class R>
 requires(std::ranges::input_range<const R> && !std::convertible_to<const R&, std::string_view> &&
          !HasToString<R>) void append_text(std::string& out, const R& range) {
@@ -64,13 +64,13 @@ std::string str(const Args&... args) {
   return out;
 }
 
-// `text` cut at every `separator`; an empty text gives one empty piece. The pieces borrow from `text`.
+// Splits `text` at every `separator`; an empty text gives one empty piece. The pieces borrow from `text`.
 TENON_API std::vector<std::string_view> split(std::string_view text, char separator);
 TENON_API std::string_view trim(std::string_view text);
-// Double-quoted, with \" \\ \n \t and \xNN for control bytes; other bytes stand as they are.
+// Double-quoted, with \" \\ \n \t and \xNN for control bytes; other bytes are unchanged.
 TENON_API std::string quote(std::string_view text);
-// Reads back what quote() wrote at the front of `text`, and drops it from `text`. Malformed (no quote at the front or
-// at the end, an unknown escape): nothing, and `text` is left as it was.
+// Reads what quote() wrote from the front of `text` and removes it there. For malformed text (no opening or closing
+// quote, an unknown escape) returns nothing and leaves `text` unchanged.
 TENON_API std::optional<std::string> unquote(std::string_view& text);
 // True when `text` is valid UTF-8.
 TENON_API bool is_utf8(std::string_view text);

@@ -124,7 +124,7 @@ Setting words_setting(const std::vector<std::string>& words) {
   return list;
 }
 
-// A word that reads as a number is quoted, so that it stays a word.
+// A word that parses as a number is quoted, so that it stays a word.
 Setting choices_setting(const std::vector<Choice>& choices) {
   auto list = Setting::list();
   for (const auto& choice : choices) {
@@ -200,7 +200,7 @@ Setting write_all(T& section) {
   return writer.take();
 }
 
-// The keys that must be there and those that differ from a default-made section.
+// The required keys, and those that differ from a default-constructed section.
 template <class T>
 Setting write_section(T& section) {
   T untouched;
@@ -218,7 +218,7 @@ Setting write_section(T& section) {
   return map;
 }
 
-// As it would be read.
+// The description in the form in which it is read.
 Setting written(const TargetDescription& description) {
   auto copy = description;  // visitors take sections they could change
   return write_section(copy);

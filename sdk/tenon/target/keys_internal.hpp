@@ -1,6 +1,5 @@
-// The one table of the keys of a target file: one visit_keys function per section. The reader, the writer, the JSON
-// schema and the reference in docs/target-yaml.md are all visitors of it, so a key is added here and nowhere else.
-// Internal to the room.
+// The table of the keys of a target file: one visit_keys function per section. The reader, the writer, the JSON schema
+// and the reference in docs/target-yaml.md are all visitors of it, so a key is added only here. Internal to the room.
 #pragma once
 #include <cstdint>
 #include <string_view>
@@ -10,14 +9,14 @@
 
 namespace tenon::target_keys {
 
-// What a word may consist of: ranges of characters, as in a regular expression's brackets.
+// The characters that a word may consist of: ranges, as in a regular expression's brackets.
 struct Form {
   const char* noun;
   const char* first;  // empty: any text
   const char* rest;
   size_t max_bytes;
-  bool is_element_type = false;  // also one that there is
-  bool is_layout = false;        // also a text that Layout::parse() takes for some tensor
+  bool is_element_type = false;  // must also be an existing element type
+  bool is_layout = false;        // must also be accepted by Layout::parse() for some tensor
 };
 inline constexpr Form kName{"a name", "a-z0-9", "a-z0-9._-", 64};
 inline constexpr Form kType{"an element type", "a-z", "a-z0-9_", 32, true};
@@ -28,7 +27,7 @@ inline constexpr Form kLayout{"a layout", "!-~", " -~", 256, false, true};
 inline constexpr Form kValue{"a value's name", "!-~", " -~", 256};
 inline constexpr Form kAnyText{"text", "", "", 4096};
 
-// One key: what the documentation and the schema say, and what the reader checks.
+// One key: the documentation and the schema, and what the reader checks.
 struct Key {
   std::string_view name;
   std::string_view summary;
@@ -39,7 +38,7 @@ struct Key {
   uint64_t max = 1'000'000'000;
   bool required = false;
   bool power_of_two = false;
-  Form names = kRole;  // of a map of words
+  Form names = kRole;  // for a map of words
 };
 
 inline constexpr uint64_t kMaxBytes = uint64_t{1} << 50;
@@ -288,7 +287,7 @@ void visit_keys(V& v, TargetDescription& t) {
         t.options);
 }
 
-// How the schema and the documentation call a section.
+// The name of a section in the schema and the documentation.
 constexpr std::string_view section_name(const MemorySpace&) { return "memory"; }
 constexpr std::string_view section_name(const Engine&) { return "engine"; }
 constexpr std::string_view section_name(const Dma&) { return "dma"; }
@@ -297,14 +296,14 @@ constexpr std::string_view section_name(const Constraint&) { return "constraint"
 constexpr std::string_view section_name(const OperatorLimits&) { return "operator"; }
 constexpr std::string_view section_name(const TargetDescription&) { return "target"; }
 
-// Keys of an operator that people write for `types` and `layouts`. Taken for attributes they would limit nothing.
+// Keys of an operator that people write for `types` and `layouts`. As attributes, they would have no effect.
 struct Misspelt {
   std::string_view wrong, right;
 };
 inline constexpr Misspelt kMisspelt[] = {
     {"type", "types"}, {"dtype", "types"}, {"dtypes", "types"}, {"layout", "layouts"}};
 
-// How a key's value is written.
+// The syntax of a key's value.
 enum class Shape : uint8_t {
   number,   // a quantity in Key::unit
   integer,  // may be negative

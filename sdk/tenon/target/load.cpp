@@ -19,7 +19,7 @@ using target_keys::Form;
 using target_keys::Key;
 using target_keys::section_info;
 
-// Whether `c` is in a set written as in a regular expression's brackets; a '-' that ends the set is itself.
+// Whether `c` is in a set written as in a regular expression's brackets; a final '-' stands for itself.
 bool in_set(char c, std::string_view set) {
   for (size_t i = 0; i < set.size(); ++i) {
     const bool range = i + 2 < set.size() && set[i + 1] == '-';
@@ -29,7 +29,7 @@ bool in_set(char c, std::string_view set) {
   return false;
 }
 
-// The word, if it follows `form`. `at` names the place of the complaint.
+// The word, if it has the form `form`. `at` gives the place of the error.
 Result<std::string> formed(const Setting& at, const std::string& word, const Form& form) {
   if (word.empty()) return at.fault(at.subject(), " is empty; expected ", form.noun);
   if (word.size() > form.max_bytes)
@@ -85,7 +85,7 @@ Result<std::vector<Choice>> read_choices(const Setting& setting) {
   return choices;
 }
 
-// What holds between the keys of one section.
+// Conditions between the keys of one section.
 template <class T>
 Result<void> check_section(const Setting&, const T&) {
   return {};
@@ -109,7 +109,7 @@ Result<void> check_section(const Setting& setting, const Constraint& constraint)
 template <class T>
 Result<void> read_section(const Setting& setting, T& section);
 
-// A section of a map of sections; operators and attributes also have one-word forms.
+// Reads an entry of a map of sections; operators and attributes also have one-word forms.
 template <class T>
 Result<void> read_entry(const Setting& setting, T& section) {
   return read_section(setting, section);
@@ -133,7 +133,7 @@ Result<void> read_entry(const Setting& setting, Constraint& constraint) {
   return {};
 }
 
-// The visitor that fills a section. The first error ends the reading.
+// The visitor that fills a section. Stops at the first error.
 class Reader {
  public:
   explicit Reader(const Setting& map) : map_(map) {}
@@ -258,7 +258,7 @@ Result<void> read_section(const Setting& setting, T& section) {
   return check_section(setting, section);
 }
 
-// Before anything else, so that a file of a later format is called that and not full of unknown keys.
+// Called first, so that a file of a later format is reported as such and not as full of unknown keys.
 Result<void> check_version(const Setting& root) {
   constexpr std::string_view kRemedy = "; a target file is a map of keys and starts with `tenon_target: 1`";
   if (root.kind() == Setting::Kind::none) return root.fault("the file is empty", kRemedy);
@@ -297,7 +297,7 @@ Result<TargetDescription> load_named(const std::string& path, std::string_view n
                kSuffix, " or the target ", name);
 }
 
-// The folder `below` of the installation that the file `binary` belongs to: it stands in PREFIX/bin, PREFIX/lib or
+// Adds the folder `below` of the installation that the file `binary` belongs to, which is in PREFIX/bin, PREFIX/lib or
 // PREFIX/lib/<machine>.
 void add_installed(std::vector<std::string>& folders, const std::filesystem::path& binary, std::string_view below) {
   auto prefix = binary.parent_path();
@@ -319,7 +319,7 @@ Result<TargetDescription> parse_target(std::string_view text, std::string_view f
   TENON_OK(check_version(root));
   TargetDescription target;
   TENON_OK(read_section(root, target));
-  // Errors about what is not there name the key all the same.
+  // So that errors about absent keys can name the place of `options`.
   if (!root.find("options")) target.options = Setting::map().add("options", Setting::map()).items().front();
   target.source = file;
   target.stated = std::make_shared<const Setting>(std::move(root));

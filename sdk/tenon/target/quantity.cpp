@@ -13,7 +13,7 @@ constexpr UnitName kBytes[] = {{"B", 1}, {"KiB", 1ull << 10}, {"MiB", 1ull << 20
 constexpr UnitName kHertz[] = {{"Hz", 1}, {"kHz", 1'000}, {"MHz", 1'000'000}, {"GHz", 1'000'000'000}};
 constexpr UnitName kCycles[] = {{"cycle", 1}, {"cycles", 1}};
 constexpr UnitName kBits[] = {{"bit", 1}, {"bits", 1}};
-// Rates count decimal and binary prefixes apart, as data sheets do.
+// Rates have separate decimal and binary prefixes, as in data sheets.
 constexpr UnitName kBandwidth[] = {
     {"B/cycle", 1},          {"B/s", 1},
     {"KB/s", 1'000},         {"KiB/s", 1ull << 10},
@@ -21,7 +21,7 @@ constexpr UnitName kBandwidth[] = {
     {"GB/s", 1'000'000'000}, {"GiB/s", 1ull << 30},
 };
 constexpr std::string_view kPerCycle = "B/cycle";
-// Largest bandwidth whose bytes a second are still exact in a double.
+// The largest bandwidth whose bytes per second are exact in a double.
 constexpr uint64_t kMaxBytesPerSecond = 1ull << 53;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -54,7 +54,7 @@ Result<Decimal> parse_decimal(std::string_view text, std::string_view subject, s
     while (end < text.size() && is_digit(text[end])) ++end;
     fraction = end > i;
     size_t last = end;
-    while (last > i && text[last - 1] == '0') --last;  // trailing zeros say nothing and could overflow
+    while (last > i && text[last - 1] == '0') --last;  // trailing zeros have no effect and could overflow
     for (; i < last; ++i)
       if (!take_digit(text[i]) || __builtin_mul_overflow(decimal.scale, uint64_t{10}, &decimal.scale))
         return too_long();
@@ -86,7 +86,7 @@ std::string fixed(double value) {
           std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed).ptr};
 }
 
-// decimal * factor when that is whole and fits.
+// decimal * factor if it is whole and fits.
 Result<uint64_t> scaled(const Decimal& decimal, uint64_t factor, std::string_view text, std::string_view subject,
                         std::string_view base) {
   const uint64_t common = std::gcd(factor, decimal.scale);

@@ -1,6 +1,6 @@
-// Numbers with a unit, as target files write them: "32 KiB", "1.2 GHz", "64 cycles", "12.8 GB/s".
-// A quantity is a decimal number, optional spaces, and a unit; without its unit it is refused, so that nobody has to
-// guess whether 512 meant bytes or KiB. Reading is exact: 1.5 KiB is 1536 bytes, 1.0001 B is an error.
+// Numbers with a unit, as in target files: "32 KiB", "1.2 GHz", "64 cycles", "12.8 GB/s".
+// A quantity is a decimal number, optional spaces, and a unit. A missing unit is refused, so that nobody has to guess
+// whether 512 means bytes or KiB. Parsing is exact: 1.5 KiB is 1536 bytes, 1.0001 B is an error.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -14,13 +14,12 @@ namespace tenon {
 
 enum class Unit : uint8_t { none, bytes, hertz, cycles, bits };
 
-// A way to write a unit, and how many of the base unit it stands for. The last name listed with a factor is the one
-// that format_quantity writes.
+// A spelling of a unit, and its size in base units. format_quantity uses the last name listed with a factor.
 struct UnitName {
   std::string_view text;
   uint64_t factor;
 };
-// Every way to write `unit`, smallest first; empty for Unit::none.
+// Every spelling of `unit`, smallest first; empty for Unit::none.
 TENON_API std::span<const UnitName> unit_names(Unit unit);
 
 struct Bandwidth {
@@ -37,7 +36,7 @@ struct Bandwidth {
 TENON_API std::span<const UnitName> bandwidth_unit_names();
 
 // `subject` opens the sentence of an error, for example "'size'". Code::invalid_argument for a missing or unknown unit,
-// a value that is not a whole number of the base unit, or one above 2^64 - 1.
+// a value that is not a whole number of base units, or one above 2^64 - 1.
 TENON_API Result<uint64_t> parse_quantity(std::string_view text, Unit unit, std::string_view subject);
 TENON_API Result<Bandwidth> parse_bandwidth(std::string_view text, std::string_view subject);
 // The inverse, in the largest unit that divides the value.

@@ -15,7 +15,7 @@ using target_keys::section_info;
 using target_keys::SectionInfo;
 using target_keys::Shape;
 
-// Every section, each after those that it uses.
+// Every section, after those that it uses.
 std::vector<const SectionInfo*> all_sections() {
   return {&section_info<MemorySpace>(),      &section_info<Engine>(),     &section_info<Dma>(),
           &section_info<RegisterClass>(),    &section_info<Constraint>(), &section_info<OperatorLimits>(),
@@ -36,7 +36,7 @@ Setting reference(std::string_view section) { return Setting::map().add("$ref", 
 std::string form_pattern(const Form& form) {
   return str("^[", form.first, "][", form.rest, "]{0,", form.max_bytes - 1, "}$");
 }
-// YAML reads a word such as 123 or true as no text; the loader takes it as the word that it is.
+// YAML does not parse a word such as 123 or true as text; the loader takes it as a word.
 Setting word_schema(const Form& form) {
   if (*form.first == '\0')
     return Setting::map().add("type", json_list(json_text("string"), json_text("number"), json_text("boolean")));
@@ -61,7 +61,7 @@ Setting map_schema(const Form& names, Setting value) {
 }
 Setting choice_schema() { return Setting::map().add("type", json_list(json_text("integer"), json_text("string"))); }
 
-// A section where a map of sections wants one: operators and constraints have short forms too.
+// A section as an entry of a map of sections: operators and constraints have short forms, too.
 Setting entry_schema(const SectionInfo& section) {
   const auto whole = reference(section.name);
   if (&section == &section_info<OperatorLimits>()) {
@@ -95,7 +95,7 @@ Setting value_schema(const KeyInfo& info) {
   return Setting::map();
 }
 
-// Draft 2020-12 allows other words beside "$ref".
+// Draft 2020-12 allows other keywords next to "$ref".
 Setting described(const KeyInfo& info) { return value_schema(info).add("description", json_text(info.key.summary)); }
 
 Setting section_schema(const SectionInfo& section) {
@@ -121,7 +121,7 @@ Setting section_schema(const SectionInfo& section) {
   return schema.add("additionalProperties", std::move(others));
 }
 
-// How the documentation writes a key's value.
+// The notation of a key's value in the documentation.
 std::string value_words(const KeyInfo& info) {
   const auto units = [](std::span<const UnitName> names) {
     std::string list;
@@ -150,7 +150,7 @@ std::string value_words(const KeyInfo& info) {
   return "";
 }
 
-// The value of a number in a default-made section, where that says something.
+// The value of a number in a default-constructed section, unless it is trivial.
 class Defaults {
  public:
   explicit Defaults(std::string_view wanted) : wanted_(wanted) {}

@@ -9,7 +9,7 @@ namespace {
 
 bool is_alnum(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// Whether YAML reads `text` without quotes as the same scalar wherever it stands, in a flow map too. Narrower than
+// Whether YAML parses `text` without quotes as the same scalar in every context, flow maps included. Narrower than
 // YAML's own rule, but wide enough for every number and quantity.
 bool is_plain(std::string_view text) {
   constexpr std::string_view kInside = "_./+- ";
@@ -39,7 +39,7 @@ const char* kind_name(Setting::Kind kind) {
   return "";
 }
 
-// The text of a scalar that may be read as something other than text.
+// The text of a scalar that may be parsed as something other than text.
 Result<std::string_view> bare(const Setting& setting, const char* wanted) {
   TENON_OK(setting.expect(Setting::Kind::scalar));
   if (setting.is_quoted())
@@ -48,7 +48,7 @@ Result<std::string_view> bare(const Setting& setting, const char* wanted) {
   return std::string_view(setting.raw());
 }
 
-// Errors of the number readers know no place; this gives them the one of `setting`.
+// Errors of the number parsers have no place; this adds the one of `setting`.
 template <class T>
 Result<T> placed(const Setting& setting, Result<T> result) {
   if (result.ok()) return result;
@@ -120,7 +120,7 @@ Result<int64_t> Setting::as_integer(int64_t min, int64_t max) const {
 }
 
 Result<uint64_t> Setting::as_quantity(Unit unit, uint64_t min, uint64_t max) const {
-  // With a unit it cannot be mistaken, so quotes do no harm: to YAML both forms are the same string.
+  // With a unit it cannot be mistaken, so quotes are allowed: in YAML both forms are the same string.
   if (unit == Unit::none) TENON_OK(bare(*this, "a number"));
   TENON_TRY(text, as_text());
   TENON_TRY(value, placed(*this, parse_quantity(text, unit, subject())));
@@ -238,7 +238,7 @@ bool Setting::operator==(const Setting& other) const {
 
 namespace {
 
-// quote() writes control bytes as \xNN, which YAML reads and JSON does not.
+// quote() writes control bytes as \xNN, which YAML allows and JSON does not.
 std::string json_quote(std::string_view text) {
   const std::string quoted = quote(text);
   std::string out;
@@ -251,7 +251,7 @@ std::string json_quote(std::string_view text) {
   return out;
 }
 
-// A scalar, or nothing at all, in one of the two languages.
+// A scalar or an empty value in one of the two languages.
 std::string leaf_text(const Setting& setting, const char* none, std::string (*quoted)(std::string_view)) {
   if (setting.kind() == Setting::Kind::none) return none;
   return setting.is_quoted() ? quoted(setting.raw()) : setting.raw();
@@ -279,7 +279,7 @@ void write_flow(std::string& out, const Setting& setting) {
   out += is_map ? '}' : ']';
 }
 
-// A map that holds maps spreads over lines, down to the third level; the rest stands on one line.
+// A map that contains maps is spread over lines, down to the third level; everything else is on one line.
 void write_block(std::string& out, const Setting& map, size_t level) {
   for (const auto& item : map.items()) {
     out.append(2 * level, ' ');

@@ -1,5 +1,5 @@
-// A tree of settings: what a YAML file holds, with the place of every value, so that a complaint about a number says
-// where it stands. A plugin reads its own part of a target file (`options:`) through the typed accessors below:
+// A tree of settings: the content of a YAML file, with the place of every value, so that errors can name it. A plugin
+// reads its own part of a target file (`options:`) through the typed accessors below:
 //
 //   TENON_OK(options.allow_keys({"inp_width", "buffers"}));
 //   TENON_TRY(width, options.integer("inp_width", 1, 32));                // an error if it is absent
@@ -36,15 +36,15 @@ class TENON_API Setting {
  public:
   enum class Kind : uint8_t { none, scalar, list, map };
 
-  // `none`: what YAML writes as `~`, `null` or nothing.
+  // `none`: YAML's `~`, `null`, or an empty value.
   Setting() = default;
-  // A scalar: a number, a word, true or false. Text that YAML would not read back as written becomes text().
+  // A scalar: a number, a word, true or false. Text that YAML would not parse as written becomes text().
   static Setting word(std::string text);
   // A scalar in quotes: never read as a number or a truth value.
   static Setting text(std::string text);
   static Setting list();
   static Setting map();
-  // Appends to a list, or to a map that does not hold `key` yet; returns *this.
+  // Appends to a list, or to a map that does not contain `key` yet; returns *this.
   Setting& add(Setting item);
   Setting& add(std::string key, Setting value);
 
@@ -57,12 +57,12 @@ class TENON_API Setting {
   // The key of a map's value; empty for anything else.
   const std::string& key() const { return key_; }
   const Place& place() const { return place_; }
-  // Where the key stands; that of the value for anything else.
+  // The place of the key; of the value for anything else.
   Place key_place() const { return key_line_ > 0 ? Place{place_.file, key_line_, key_column_} : place_; }
-  // The value of `key`; null when absent or when this is no map. Borrowed from this setting.
+  // The value of `key`; null when absent or when this is not a map. Borrowed from this setting.
   const Setting* find(std::string_view key) const;
 
-  // This setting as a value of one type. Errors open with the place and name the key.
+  // This setting as a value of one type. Errors start with the place and name the key.
   Result<int64_t> as_integer(int64_t min = std::numeric_limits<int64_t>::min(),
                              int64_t max = std::numeric_limits<int64_t>::max()) const;
   Result<uint64_t> as_quantity(Unit unit, uint64_t min = 0, uint64_t max = std::numeric_limits<uint64_t>::max()) const;
@@ -72,7 +72,7 @@ class TENON_API Setting {
   Result<std::string> as_text() const;
   Result<void> expect(Kind kind) const;
 
-  // A key of this map; absent is an error naming the key.
+  // The value of a key of this map; an absent key is an error naming it.
   Result<const Setting*> get(std::string_view key) const;
   Result<const Setting*> map(std::string_view key) const;
   Result<const Setting*> list(std::string_view key) const;
@@ -80,26 +80,26 @@ class TENON_API Setting {
   Result<uint64_t> quantity(std::string_view key, Unit unit, uint64_t min, uint64_t max) const;
   Result<std::string> text_of(std::string_view key) const;
   Result<bool> boolean(std::string_view key) const;
-  // The same with a value for an absent key. A key that is there and wrong is still an error.
+  // The same with a default for an absent key. A key that is present and invalid is still an error.
   Result<int64_t> integer_or(std::string_view key, int64_t fallback, int64_t min, int64_t max) const;
   Result<uint64_t> quantity_or(std::string_view key, Unit unit, uint64_t fallback, uint64_t min, uint64_t max) const;
   Result<std::string> text_or(std::string_view key, std::string_view fallback) const;
   Result<bool> boolean_or(std::string_view key, bool fallback) const;
 
-  // A map with no key outside `known`; otherwise an error at the first such key, with the nearest known one.
+  // Checks that a map has no key outside `known`; otherwise an error at the first such key, with the nearest known one.
   Result<void> allow_keys(const std::vector<std::string>& known) const;
-  // The same of the words of a list.
+  // The same for the words of a list.
   Result<void> allow_words(const std::vector<std::string>& known) const;
 
-  // An error of this place: "vta.yaml:12:7: <parts>".
+  // An error at this place: "vta.yaml:12:7: <parts>".
   template <class... Parts>
   Error fault(const Parts&... parts) const {
     return error(Code::invalid_argument, place_.prefix(), parts...);
   }
-  // "'size'", or "this value" where there is no key: how a sentence names this setting.
+  // "'size'", or "this value" if there is no key: the name of this setting in sentences.
   std::string subject() const;
 
-  // Places do not count, nor does the key that this setting itself stands under; the keys inside do.
+  // Compares neither places nor the key of this setting itself, but the keys inside.
   bool operator==(const Setting& other) const;
 
  private:
@@ -115,21 +115,21 @@ class TENON_API Setting {
   int key_line_ = 0, key_column_ = 0;
 };
 
-// Limits on a file, so that no small input can ask for much time, memory or stack.
+// Limits on a file, so that no small input can use much time, memory or stack.
 inline constexpr size_t kMaxYamlBytes = size_t{1} << 20;
-inline constexpr int kMaxYamlDepth = 64;  // maps and lists inside one another, the outermost being 1
+inline constexpr int kMaxYamlDepth = 64;  // of nested maps and lists; the outermost has depth 1
 inline constexpr size_t kMaxYamlKeyBytes = 128;
 
-// One YAML document. `file` names it in errors. Refused, with the line and column: aliases and anchors, tags, duplicate
-// keys, keys that are no scalars, a second document, bytes that are not UTF-8, control bytes, and what is over the
-// limits.
+// Parses one YAML document. `file` names it in errors. Refused, with line and column: aliases and anchors, tags,
+// duplicate keys, keys that are not scalars, a second document, bytes that are not UTF-8, control bytes, and anything
+// beyond the limits.
 TENON_API Result<Setting> parse_yaml(std::string_view text, std::string_view file);
 // Reads a regular file of at most kMaxYamlBytes; never blocks on a FIFO or a device.
 TENON_API Result<std::string> read_small_file(const std::string& path, size_t max_bytes = kMaxYamlBytes);
 
-// Text that parse_yaml reads back as an equal setting.
+// Text that parse_yaml reads as an equal setting.
 TENON_API std::string to_yaml(const Setting& setting);
-// JSON, indented by two: quoted scalars are strings; words are written as they stand and must be JSON literals.
+// JSON, indented by two: quoted scalars are strings; words are written unchanged and must be JSON literals.
 TENON_API std::string to_json(const Setting& setting);
 
 }  // namespace tenon

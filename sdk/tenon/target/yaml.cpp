@@ -1,5 +1,5 @@
-// parse_yaml: the events of yaml-cpp become a Setting. The library's own node tree is not used: it silently keeps the
-// first of two equal keys, follows aliases, and drops positions on the way.
+// parse_yaml: converts the events of yaml-cpp to a Setting. The library's own node tree is not used: it silently keeps
+// the first of two equal keys, follows aliases, and drops positions.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,8 +33,8 @@ struct Where {
 };
 Where where(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
 
-// First byte that text may not hold: not UTF-8, or a control (tab, line feed and carriage return are fine, and so is
-// U+0085, which YAML counts as a line break).
+// The first byte that is not allowed: not UTF-8, or a control byte (tab, line feed, carriage return and U+0085, which
+// YAML treats as a line break, are allowed).
 std::optional<size_t> first_bad_byte(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -52,8 +52,8 @@ std::optional<size_t> first_bad_byte(std::string_view text) {
   return std::nullopt;
 }
 
-// Whether the quote at the start of `text` has its partner. The library takes the end of the file for one when it
-// follows a line break.
+// Whether the quote at the start of `text` is closed. The library accepts the end of the file as a closing quote after
+// a line break.
 bool is_closed(std::string_view text) {
   const char quote = text.front();
   for (size_t i = 1; i < text.size(); ++i) {
@@ -70,12 +70,12 @@ bool is_closed(std::string_view text) {
 
 }  // namespace
 
-// Builds the tree. Named in setting.hpp as the one who may fill in places.
+// Builds the tree. A friend of Setting (setting.hpp), so that it may set places.
 class SettingBuilder final : public YAML::EventHandler {
  public:
   SettingBuilder(std::string_view text, std::string_view file)
       : text_(text), file_(std::make_shared<const std::string>(file)) {
-    place(root_, {1, 1});  // for a text that holds no document
+    place(root_, {1, 1});  // for a text without a document
   }
 
   Setting take() { return std::move(root_); }
@@ -96,7 +96,7 @@ class SettingBuilder final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse(where(mark), kNoAliases); }
   void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { value(where(mark), Setting()); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t, const std::string& text) override {
-    // "?" marks a scalar without quotes, "!" one with.
+    // "?" is the tag of a scalar without quotes, "!" of one with quotes.
     check_tag(mark, tag);
     if (first_bad_byte(text))
       refuse(where(mark), "an escape in this text stands for a control character, which is not allowed");
@@ -119,7 +119,7 @@ class SettingBuilder final : public YAML::EventHandler {
  private:
   struct Level {
     Setting setting;
-    std::optional<std::string> key;  // of a map: read, and its value is still to come
+    std::optional<std::string> key;  // in a map: a key that has been read, and whose value follows
     Where key_at{};
     std::unordered_map<std::string, Where> keys;
   };
@@ -184,7 +184,7 @@ class SettingBuilder final : public YAML::EventHandler {
       setting.key_ = *std::move(level.key);
       setting.key_line_ = level.key_at.line;
       setting.key_column_ = level.key_at.column;
-      // The library places what is not there at the next thing in the file.
+      // The library gives an empty value the position of the next token.
       if (setting.kind() == Setting::Kind::none) place(setting, level.key_at);
       level.key.reset();
     }
@@ -223,7 +223,7 @@ Result<Setting> parse_yaml(std::string_view text, std::string_view file) {
     return std::move(refused.error);
   } catch (const YAML::Exception& fault) {
     const Where at = fault.mark.is_null() ? Where{1, 1} : where(fault.mark);
-    // No anchor is ever let through, so every alias is one to an unknown anchor.
+    // Anchors are always refused, so every alias refers to an unknown anchor.
     const bool is_alias = fault.msg.starts_with(YAML::ErrorMsg::UNKNOWN_ANCHOR);
     return error(Code::parse, file, ":", at.line, ":", at.column, ": ",
                  is_alias ? str(kNoAliases) : str("this is not YAML: ", fault.msg));
@@ -239,7 +239,7 @@ Result<std::string> read_small_file(const std::string& path, size_t max_bytes) {
       if (fd >= 0) ::close(fd);
     }
   };
-  // Non-blocking: opening a FIFO for reading would wait for a writer.
+  // Non-blocking, because opening a FIFO for reading would wait for a writer.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)};
   if (file.fd < 0)
     return error(errno == ENOENT ? Code::not_found : Code::io, path, ": cannot be opened: ", std::strerror(errno));

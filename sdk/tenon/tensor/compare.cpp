@@ -28,7 +28,7 @@ bool nan(T) {
   return false;
 }
 
-// |a - b|; of integers without overflow.
+// |a - b|; for integers without overflow.
 template <class T>
 double distance(T a, T b) {
   if constexpr (std::is_integral_v<T>)
@@ -46,7 +46,7 @@ double magnitude(T value) {
     return std::abs(value);
 }
 
-// Goes over pairs of elements and keeps the figures and the worst of the pairs that differ.
+// Visits pairs of elements, and keeps the statistics and the worst differing pair.
 class Scan {
  public:
   explicit Scan(const Tolerance& tolerance) : tolerance_(tolerance) {}
@@ -82,7 +82,7 @@ class Scan {
   }
 
  private:
-  // Compared by how many times the limit the difference is; the first of equals counts.
+  // Pairs are ranked by difference / limit; the first of equal ones is kept.
   void differs(int64_t index, double difference, double limit) {
     incomparable_ = incomparable_ || !std::isfinite(difference);
     const double excess = limit > 0 ? difference / limit : kInfinity;

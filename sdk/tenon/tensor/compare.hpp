@@ -1,4 +1,4 @@
-// Comparison of results, with the place and size of the worst difference.
+// Comparison of results, with the position and size of the worst difference.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -18,19 +18,19 @@ struct Tolerance {
 
 struct Comparison {
   bool equal = true;
-  // First reason: types, shapes, or the worst element: "element [1,2]: 0.5 against 0.25, |difference| 0.25 > 0.00025; 3
-  // of 24 elements differ".
+  // The first reason: types, shapes, or the worst element: "element [1,2]: 0.5 against 0.25, |difference| 0.25 >
+  // 0.00025; 3 of 24 elements differ".
   std::string difference;
   double max_abs = 0;       // largest |got - expected| over finite elements
-  // max|got - expected| / max|expected|: the measure for whole networks. Infinite when types, shapes, texts or elements
-  // that are not finite disagree.
+  // max|got - expected| / max|expected|: the measure for whole networks. Infinite when types, shapes, strings or
+  // non-finite elements disagree.
   double relative_max = 0;
   int64_t mismatches = 0;
 };
 TENON_API Comparison compare(const Tensor& got, const Tensor& expected, const Tolerance& tolerance = {});
 TENON_API Comparison compare(const Datum& got, const Datum& expected, const Tolerance& tolerance = {});
 
-// Distance in units in the last place of f32, f64, f16 or bf16; NaN to NaN is 0, NaN to a number is INT64_MAX. Of
+// Distance in units in the last place of f32, f64, f16 or bf16; NaN to NaN is 0, NaN to a number is INT64_MAX. For
 // different signs: the sum of the distances to zero.
 TENON_API int64_t ulp_distance(ElementType format, double a, double b);
 

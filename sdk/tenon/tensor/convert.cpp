@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kRun = 256;  // elements held as carriers at a time
 
-// A 16-bit float as the float it is; other numbers as they are.
+// Converts a 16-bit float to float; other numbers are unchanged.
 template <class T>
 auto plain(T value) {
   if constexpr (std::is_same_v<T, f16> || std::is_same_v<T, bf16>)
@@ -33,7 +33,7 @@ storage_of<To> cast_number(From from) {
     return static_cast<To>(value);
 }
 
-// Between two types that have C++ types.
+// For two types that have C++ types.
 template <class From, class To>
 void convert_native(const Tensor& source, Tensor& out) {
   const auto in = source.as<storage_of<From>>();
@@ -87,7 +87,7 @@ void convert_complex(const Tensor& source, Tensor& out) {
 
 // ---- text ----
 
-// Shortest digits; plain where that is not absurdly long.
+// The shortest digits; in plain notation unless that is very long.
 template <class T>
 std::string float_text(T value) {
   if (std::isnan(value)) return "NaN";
@@ -99,9 +99,9 @@ std::string float_text(T value) {
   return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, value, format).ptr);
 }
 
-// The double of the fewest decimal digits that `format` rounds to `bits`: 0.1 for the f16 next to it.
+// The double with the fewest decimal digits that `format` rounds to `bits`: 0.1 for the f16 next to it.
 double fewest_digits(ElementType format, uint64_t bits) {
-  constexpr int kDigitsEnough = 9;  // of f32, wider than all formats that come here
+  constexpr int kDigitsEnough = 9;  // for f32, which is wider than all formats that occur here
   const double value = decode_float(format, bits);
   if (!std::isfinite(value)) return value;
   char buffer[32];
@@ -115,7 +115,8 @@ double fewest_digits(ElementType format, uint64_t bits) {
   return value;
 }
 
-// Whether a number outside the range of double is too large (else too small): by the power of ten of its first digit.
+// Whether a number outside the range of double is too large (rather than too small): by the power of ten of its first
+// digit.
 bool too_large(std::string_view number) {
   const size_t mark = number.find_first_of("eE");
   const std::string_view digits = number.substr(0, mark);
@@ -126,7 +127,7 @@ bool too_large(std::string_view number) {
   if (power.starts_with('+')) power.remove_prefix(1);
   int64_t exponent = 0;
   if (std::from_chars(power.data(), power.data() + power.size(), exponent).ec != std::errc()) return power[0] != '-';
-  // Text is far shorter than 2^62 bytes: no overflow once the exponent is cut to that.
+  // Text is far shorter than 2^62 bytes, so there is no overflow once the exponent is clamped to that.
   exponent = std::clamp<int64_t>(exponent, -(int64_t{1} << 62), int64_t{1} << 62);
   return static_cast<int64_t>(point) - static_cast<int64_t>(first) + exponent > 0;
 }
@@ -141,7 +142,7 @@ std::optional<T> read_float(std::string_view text) {
   return text.starts_with('-') ? -magnitude : magnitude;
 }
 
-// Saturated; exact for whole numbers, else by way of double.
+// Saturated; exact for whole numbers, otherwise through double.
 template <std::integral T>
 std::optional<T> read_integer(std::string_view text) {
   T value = 0;
@@ -151,7 +152,7 @@ std::optional<T> read_integer(std::string_view text) {
   return number ? std::optional(detail::saturate_to<T>(*number)) : std::nullopt;
 }
 
-// The bits of type `to`, a float, an integer or bool; none when the text is no number.
+// The bits of type `to`, a float, an integer or bool; nothing when the text is not a number.
 std::optional<uint64_t> parse_element(std::string_view text, ElementType to, const ConvertOptions& options) {
   text = trim(text);
   if (text.starts_with('+')) {
@@ -201,7 +202,7 @@ void print_elements(const Tensor& source, Tensor& out) {
 
 std::string detail::element_text(ElementType element, uint64_t bits) {
   if (element == kF32) return float_text(std::bit_cast<float>(static_cast<uint32_t>(bits)));
-  // A power of two read back with f8e8m0's rounding upwards must be exact.
+  // A power of two that is parsed with f8e8m0's rounding upwards must be exact.
   if (element == kF64 || element == kF8E8M0) return float_text(decode_float(element, bits));
   if (element.is_float()) return float_text(fewest_digits(element, bits));
   return with_carrier(element, bits, [](auto value) { return str(value); });
@@ -214,7 +215,7 @@ Result<Tensor> convert(const Tensor& source, ElementType to, const ConvertOption
   if (from == to) return source;
   if (from.is_complex() != to.is_complex())
     return error(Code::unsupported, "no conversion from ", from, " to ", to, ": complex converts only to complex");
-  // Packed elements are written into what is there; whole bytes need no zeros before them.
+  // Packed elements are merged into the existing bytes; whole bytes need no zeros beforehand.
   TENON_TRY(out, to.byte_addressable() ? Tensor::allocate(to, source.dims()) : Tensor::zeros(to, source.dims()),
             "converting ", source, " to ", to);
   if (from.is_complex()) {

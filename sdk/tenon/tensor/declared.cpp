@@ -19,7 +19,7 @@ bool agrees(const Datum& datum, const Type& type) {
 
 namespace {
 
-// Why a tensor is not what `type` states; nothing where it is. `symbols` may be null: any extent is theirs then.
+// Why a tensor is not what `type` states; nothing if it is. `symbols` may be null: symbols then allow any extent.
 std::optional<std::string> mismatch(const Type& type, ElementType element, std::span<const int64_t> dims,
                                     std::map<std::string, int64_t>* symbols) {
   if (!type.known()) return std::nullopt;

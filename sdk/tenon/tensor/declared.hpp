@@ -1,4 +1,4 @@
-// Values against the types that they are declared with.
+// Checks of values against their declared types.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -13,19 +13,18 @@
 
 namespace tenon {
 
-// Does `datum` have the kind and element type that `type` states, where it states them?
+// Whether `datum` has the kind and element type that `type` states, as far as it states them.
 TENON_API bool agrees(const Datum& datum, const Type& type);
-// The same, with the extents that it states; else an error that names the input, both types and the dim. Symbols of
-// dims take the first value that they meet in `symbols` and must keep it. Nothing is given where `type` is optional or
-// not known alone.
+// The same, including the stated extents; an error names the input, both types and the dim. A symbol of a dim gets the
+// first value that it meets, kept in `symbols`, and must keep it. An absent value is allowed only if `type` is optional
+// or unknown.
 TENON_API Result<void> check_input(std::string_view name, const Type& type, const Datum& datum,
                                    std::map<std::string, int64_t>& symbols);
-// The same of a tensor that lies elsewhere.
+// The same for a tensor stored elsewhere.
 TENON_API Result<void> check_input(std::string_view name, const Type& type, ElementType element,
                                    std::span<const int64_t> dims, std::map<std::string, int64_t>& symbols);
-// What was made for an output: kind, element type, rank and the extents that are numbers are those of `type`. What
-// symbols are is not asked: an output may name its dims as it likes. Code::plugin names the output, both types and the
-// dim.
+// Checks that an output has the kind, element type, rank and numeric extents of `type`. Symbols are not checked: an
+// output may name its dims freely. Code::plugin names the output, both types and the dim.
 TENON_API Result<void> check_output(std::string_view name, const Type& type, const Datum& datum);
 TENON_API Result<void> check_output(std::string_view name, const Type& type, ElementType element,
                                     std::span<const int64_t> dims);

@@ -1,5 +1,5 @@
-// Inside the tensor room: elements of any type as one of three carriers that hold them exactly - double (every float),
-// int64_t (signed integers) and uint64_t (unsigned integers, booleans).
+// Internal to the tensor room: elements of any type as one of three carriers that represent them exactly: double (every
+// float), int64_t (signed integers) and uint64_t (unsigned integers, booleans).
 #pragma once
 #include <algorithm>
 #include <array>
@@ -29,7 +29,7 @@ T saturate_to(double value) {
   return std::isnan(value) ? T{0} : static_cast<T>(value);
 }
 
-// The bits of integer type `to` for a double, by the rules of convert().
+// The bits of a double converted to integer type `to`, by the rules of convert().
 inline uint64_t integer_bits(ElementType to, double value) {
   const int bits = to.bits();
   if (bits < 8) return static_cast<uint64_t>(saturate_to<int64_t>(std::nearbyint(value))) & low_mask(bits);
@@ -71,7 +71,7 @@ void dispatch_carrier(ElementType element, Body&& body) {
   body.template operator()<uint64_t>();
 }
 
-// Reads runs of elements of one tensor as carriers. The tensor must outlive the reader.
+// Reads ranges of elements of one tensor as carriers. The tensor must outlive the reader.
 template <class Carrier>
 class ElementReader {
  public:
@@ -111,7 +111,7 @@ class ElementReader {
   static constexpr bool kFloat = std::is_same_v<Carrier, double>;
   ElementType element_;
   const std::byte* data_;
-  std::array<double, kFloat ? 256 : 0> table_;  // of formats of up to 8 bits
+  std::array<double, kFloat ? 256 : 0> table_;  // for formats of up to 8 bits
 };
 
 }  // namespace tenon::detail

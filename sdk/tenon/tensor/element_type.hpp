@@ -8,9 +8,9 @@
 //   str                                    a std::string
 //   c64 c128                               complex of two f32 or two f64
 //
-// In memory elements are stored one after another, little-endian. Elements narrower than a byte, or of a width that is
-// no power of two, form one dense stream of bits, the first element in the lowest bits of the first byte (as ONNX packs
-// 4-bit and 2-bit elements). A tensor's storage ends at a whole byte; the bits after the last element are zero.
+// Elements are stored contiguously, little-endian. Elements narrower than a byte, or of a width that is not a power of
+// two, form one dense stream of bits, the first element in the lowest bits of the first byte (as ONNX packs 4-bit and
+// 2-bit elements). A tensor's storage ends at a whole byte; the bits after the last element are zero.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -45,7 +45,7 @@ class TENON_API ElementType {
   constexpr ElementType(ElementKind kind, uint8_t bits) : kind_(kind), bits_(bits) {}
 
   constexpr ElementKind kind() const { return kind_; }
-  // Bits that one element takes in memory; sizeof(std::string) * 8 does not apply to strings: 0.
+  // The width of an element in memory; 0 for strings, whose C++ objects are not counted in bits.
   constexpr int bits() const { return bits_; }
   constexpr bool is_float() const { return kind_ >= ElementKind::ieee && kind_ <= ElementKind::f4e2m1; }
   constexpr bool is_signed_int() const { return kind_ == ElementKind::sint; }

@@ -1,4 +1,4 @@
-// What a layout is made of, and its function with the inverse. Sizes: layout_size.cpp.
+// The parts of a layout, its function and the inverse. Sizes: layout_size.cpp.
 #include <algorithm>
 #include <numeric>
 
@@ -31,8 +31,8 @@ int LayoutData::find_variable(char name) const {
 
 namespace {
 
-// Rank among the digit tuples that occur (see layout.hpp, "ragged"), walked from the outermost digit in. `step` gets
-// each digit with the number of slots that one step of it skips, and gives its value.
+// The rank among the digit tuples that occur (see layout.hpp, "ragged"), from the outermost digit inwards. `step` gets
+// each digit with the number of slots that one step of it skips, and returns its value.
 template <class Step>
 void walk_ragged(const LayoutData& data, const Step& step) {
   int64_t rest[kMaxLayoutRank], prefix[kMaxLayoutRank] = {};
@@ -164,7 +164,8 @@ LayoutPosition Layout::apply_padded(std::span<const int64_t> z) const {
 
 namespace {
 
-// Digit values of one number into z; false when no digits give this number. Swizzled digits come into `raw` instead.
+// Decomposes a number into digit values, added to z; false when no digits give this number. Swizzled digits go to
+// `raw`.
 bool take_apart(const LayoutData& data, const std::vector<uint8_t>& order, int64_t number, int64_t* z, int64_t* raw) {
   if (number < 0) return false;
   for (const uint8_t j : order) {

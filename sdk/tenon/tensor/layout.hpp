@@ -1,28 +1,27 @@
-// Layout: where each element of a tensor lies in memory. A value: copied, compared, hashed, printed and read back.
+// Layout: the position of each element of a tensor in memory. A value: copied, compared, hashed, printed and parsed.
 //
 //   TENON_TRY(nhwc, Layout::parse("NHWC<6c:8>", "NCHW", {4, 6, 8, 8}, 1));
 //   nhwc.apply(Dims{0, 5, 0, 0});                            // bank 0, slot 5, bit 5
 //   nhwc.inverse(0, 6, index);                               // true: index = {0, 0, 0, 1}
 //
 // Model.  A tensor has dims d of extent D_d and elements of w bits. Its layout has
-//   variables  v, one per dim, or one for several dims (fuse: their row-major mix x_v). z_v = x_v + offset, then mod
-//              fold when there is one; z_v < T_v, which is D_v + offset, or the fold.
-//   digits     (variable, place p, extent e, space, stride s), by space, outermost first. Value q = floor(z_v / p) mod
-//   e. Sorted
-//              by place those of a variable form a chain: p_0 = 1, p_(k+1) = p_k * e_k, and the last reaches T_v. So
-//              z_v = sum of p * q, and no information is lost.
+//   variables  v, one per dim, or one for several dims (fuse: their row-major index x_v). z_v = x_v + offset, then mod
+//              fold if there is one; z_v < T_v, which is D_v + offset, or the fold.
+//   digits     (variable, place p, extent e, space, stride s), by space, outermost first. A digit has the value
+//              q = floor(z_v / p) mod e. Sorted by place, the digits of a variable form a chain: p_0 = 1,
+//              p_(k+1) = p_k * e_k, and the last reaches T_v. Hence z_v = sum of p * q, and no information is lost.
 //   spaces     device, bank, address, lane: the number in each is the sum of s * q over the digits of that space.
 //   words      of W bits with P = product of lane extents elements: bit = word * W + lane * w from the least
 //              significant end (or word * W + W - w - lane * w: lane=msb). W = P * w (dense) unless given.
 //   slots      slot = word * P + lane. Each slot of each bank is either one element or padding.
 //   ragged     A ragged layout has no strides: an element's slot is its rank among the digit tuples that occur,
-//              sum_j q_j * min(p_j, T_v(j)) * prod_(u != v(j)) R_u(j), where R_u(j) = T_u when no digit of u stands
-//              before j, else min(p', T_u - sum_(i < j, v(i) = u) p_i * q_i), p' = place of the last such digit
-//              (design/layout.md, section 3; it holds while the digits of each variable stand in falling order of
-//              place). T_u is rounded up to the splits of u that are not ragged.
-//   map        A layout from an index map (LayoutMap) that is no digits keeps its expressions; it has no digits, its
-//              inverse is a table, and operations that need digits refuse it.
-// Banks are counted through the devices: device d has the banks [d * n, (d + 1) * n), n = banks() / devices().
+//              sum_j q_j * min(p_j, T_v(j)) * prod_(u != v(j)) R_u(j), where R_u(j) = T_u if no digit of u is before
+//              j, else min(p', T_u - sum_(i < j, v(i) = u) p_i * q_i), p' = place of the last such digit
+//              (design/layout.md, section 3; valid if the digits of each variable are in descending order of place).
+//              T_u is rounded up to the splits of u that are not ragged.
+//   map        A layout from an index map (LayoutMap) that has no form in digits keeps its expressions. Its inverse is
+//              a table, and operations that need digits refuse it.
+// Banks are numbered across devices: device d has the banks [d * n, (d + 1) * n), n = banks() / devices().
 //
 // Text, either form (docs/layouts.md explains it by examples):
 //   layout := [ '[' [ digit* '|' ] digit* ']' ] digit* [ '{' digit+ '}' ] [ '<' digit* [ ':' W ] '>' ] { ';' key }
@@ -34,7 +33,7 @@
 //   map    := '(' names ')' '->' '(' [ '[' [ exprs '|' ] exprs ']' ] exprs [ '|' exprs ] [ ':' W ] ')' { ';' key }
 //   xor: the digit X holds q_X xor (floor(z_Y / place) mod e_X); e_X is a power of two.
 //
-// Errors. Their message starts with one of the codes below and a colon; layout_error_code() gives it back.
+// Errors. Their message starts with one of the codes below and a colon; layout_error_code() returns it.
 // Threads: a const Layout may be used from any number of threads. apply, inverse: no allocation, O(digits^2) at worst.
 #pragma once
 #include <concepts>
@@ -55,17 +54,17 @@
 namespace tenon {
 
 // E_SYNTAX          text outside the grammar
-// E_RANK            as many dims as extents are needed; an index of another rank
-// E_UNKNOWN_DIM     a name that is no dim (or a digit that is not there)
+// E_RANK            as many dims as extents are needed; an index of a different rank
+// E_UNKNOWN_DIM     a name that is not a dim (or a digit that does not exist)
 // E_DUP_DIM         a name used twice
-// E_MISSING_DIM     a dim, or a part of it, that no digit holds
+// E_MISSING_DIM     a dim, or a part of it, that no digit covers
 // E_BAD_EXTENT      a number out of its range: extents, places, element and word bits, offsets, fill
-// E_NOT_DIVISIBLE   an exact split ('!') with a rest
+// E_NOT_DIVISIBLE   an exact split ('!') with a remainder
 // E_WORD_OVERFLOW   the lanes do not fit their word
-// E_ALIGN           a pitch or alignment that is no whole number of words
+// E_ALIGN           a pitch or alignment that is not a whole number of words
 // E_UNALIGNED       a slice that does not start at a block
-// E_NOT_INVERTIBLE  two indices of one slot
-// E_UNSUPPORTED     an operation on a layout that has no such form (digits of a map, strides of a ragged layout)
+// E_NOT_INVERTIBLE  two indices that share a slot
+// E_UNSUPPORTED     an operation on a layout without the required form (digits of a map, strides of a ragged layout)
 TENON_API std::string_view layout_error_code(const Error& error);  // "" for other errors
 
 enum class LayoutSpace : uint8_t { device, bank, address, lane };
@@ -75,12 +74,12 @@ TENON_API std::string_view layout_space_name(LayoutSpace space);
 inline constexpr int kMaxLayoutDigits = 64;
 inline constexpr int64_t kMaxElementBits = 128;
 inline constexpr size_t kMaxLayoutTextBytes = 1 << 14;
-// Of a layout that keeps its map: elements, for its table.
+// The most elements of a layout that keeps its map, because of the table.
 inline constexpr int64_t kMaxMapElements = int64_t{1} << 22;
 
 struct LayoutVariable {
   char name = 0;               // upper case
-  std::vector<int> dims = {};  // as positions; several: fused, row-major
+  std::vector<int> dims = {};  // positions of the dims; several: fused, row-major
   int64_t offset = 0;          // slots of padding in front
   int64_t fold = 0;            // 0: none
   bool operator==(const LayoutVariable&) const = default;
@@ -91,8 +90,8 @@ struct LayoutDigit {
   int64_t place = 1;
   int64_t extent = 1;
   LayoutSpace space = LayoutSpace::address;
-  LayoutTail tail = LayoutTail::pad;  // how the variable ends inside of blocks of place * extent
-  int64_t stride = 0;                 // words for an address; 0 also in every digit of a ragged layout
+  LayoutTail tail = LayoutTail::pad;  // how the variable ends within blocks of place * extent
+  int64_t stride = 0;                 // in words for an address; 0 in every digit of a ragged layout
   int xor_variable = -1;              // -1: none
   int64_t xor_place = 1;
   bool operator==(const LayoutDigit&) const = default;
@@ -105,8 +104,8 @@ struct LayoutPosition {
   bool operator==(const LayoutPosition&) const = default;
 };
 
-// A part of a larger buffer of this size, where the digits count from this word and bank. Slots without an element are
-// not ours to write.
+// A part of a larger buffer of this size, in which the digits start at this word and bank. Slots without an element
+// belong to others and must not be written.
 struct LayoutView {
   int64_t base_word = 0;
   int64_t base_bank = 0;
@@ -115,7 +114,7 @@ struct LayoutView {
   bool operator==(const LayoutView&) const = default;
 };
 
-// Values of the variables, [begin, end) in each.
+// A range of values of each variable, [begin, end).
 struct LayoutBox {
   Dims begin, end;
   bool operator==(const LayoutBox&) const = default;
@@ -140,17 +139,17 @@ class TENON_API Layout {
   static Result<Layout> parse(std::string_view text, std::string_view dims, const Dims& shape, int64_t element_bits);
   // Row-major, the dims named A, B, C ...
   static Result<Layout> row_major(const Dims& shape, int64_t element_bits);
-  // `map` gets the index as symbols and says the coordinates; extents follow from the bounds of each coordinate. What
-  // is made of (e floordiv p) mod m terms becomes digits. Otherwise every index is tried: two in one place:
-  // E_NOT_INVERTIBLE, which names them.
+  // `map` gets the index as symbols and returns the coordinates; extents follow from the bounds of each coordinate.
+  // What consists of terms (e floordiv p) mod m becomes digits. Otherwise every index is evaluated; two in the same
+  // slot are E_NOT_INVERTIBLE, which names them.
   using MapFunction = std::function<LayoutMap(std::span<const Expr>)>;
   static Result<Layout> from_function(std::string_view dims, const Dims& shape, int64_t element_bits,
                                       const MapFunction& map);
   // The same with one parameter per dim: [](Expr n, Expr c) { return LayoutMap{.address = {c, n}}; }
   template <class F>
   static Result<Layout> from_map(std::string_view dims, const Dims& shape, int64_t element_bits, F&& map);
-  // From digits; the strides of addresses are taken as they are when `pitched`, else set compact, as those of all other
-  // spaces are. `lane_msb`, `word_bits` as in the text.
+  // From digits. With `pitched`, the strides of addresses are used as given; otherwise, and in all other spaces,
+  // strides are compact. `lane_msb`, `word_bits` as in the text form.
   struct Parts {
     std::string dims;
     Dims shape;
@@ -160,23 +159,23 @@ class TENON_API Layout {
     bool pitched = false;
     int64_t word_bits = 0;  // 0: dense
     bool lane_msb = false;
-    int64_t size_bytes = 1;            // a bank ends at a multiple
+    int64_t size_bytes = 1;            // the size of a bank is a multiple of this
     std::optional<uint64_t> fill = 0;  // nothing: undefined
     std::optional<LayoutView> view;
     bool operator==(const Parts&) const = default;
   };
   static Result<Layout> make(Parts parts);
 
-  // Itself.
+  // Properties.
   const std::string& dims() const;  // names
   const Dims& shape() const;
   int64_t element_bits() const;
-  bool has_digits() const;  // false: keeps its map
+  bool has_digits() const;  // false: it keeps its map
   const std::vector<LayoutVariable>& variables() const;
   const std::vector<LayoutDigit>& digits() const;  // empty for a map
   bool is_ragged() const;
-  int64_t variable_extent(int variable) const;  // D_v: values of x_v
-  int64_t padded_extent(int variable) const;    // values that z_v may take in the digits
+  int64_t variable_extent(int variable) const;  // D_v: the number of values of x_v
+  int64_t padded_extent(int variable) const;    // the number of values that z_v can take in the digits
   const Parts& parts() const;
 
   // Sizes.
@@ -185,48 +184,49 @@ class TENON_API Layout {
   int64_t lanes() const;  // P
   int64_t word_bits() const;
   bool lane_msb() const;
-  int64_t words_per_bank() const;  // whole pitches: to be allocated
-  int64_t span_words() const;      // highest word in use + 1: all that is accessed (no less, with swizzles of > 65536)
+  int64_t words_per_bank() const;  // whole pitches: the size to allocate
+  int64_t span_words() const;      // highest word in use + 1 (with swizzles of > 65536 an upper bound)
   int64_t valid_elements() const;  // elements of the tensor
   int64_t physical_elements() const;  // slots of all banks
   int64_t padding() const;            // slots that hold no element
   int64_t bytes_per_bank() const;
   int64_t bytes() const;  // banks * bytes_per_bank()
   std::optional<uint64_t> fill() const;
-  bool injective() const;  // false: broadcast or folded, several indices in one slot
+  bool injective() const;  // false: broadcast or folded, several indices share a slot
   bool is_view() const;
 
-  // The function. `index` has an entry in [0, D_d) per dim; anything else is the caller's bug. Only for valid_elements
-  // > 0.
+  // Evaluation. `index` must have an entry in [0, D_d) per dim; anything else is a bug of the caller. Only for
+  // valid_elements > 0.
   LayoutPosition apply(std::span<const int64_t> index) const;
-  // The same for values of the variables in [0, padded_extent): also reaches padding. Not for maps; not for what a
-  // ragged layout does not hold.
+  // The same for values of the variables in [0, padded_extent): reaches padding, too. Not for maps, and not for padding
+  // that a ragged layout lacks.
   LayoutPosition apply_padded(std::span<const int64_t> z) const;
-  // True and the index (rank numbers) that lies in the slot; false: padding, and any bank or slot that does not exist.
-  // Of several indices in one slot the one that is least.
+  // True, and the index (`rank` numbers) that is in the slot; false: padding, or a bank or slot that does not exist. If
+  // several indices share the slot, the least one.
   bool inverse(int64_t bank, int64_t slot, std::span<int64_t> index) const;
-  // That each slot is one element or padding, and each element in one slot (in a shared one when not injective()).
-  // Every slot and index up to `exhaustive` of them; beyond, the chain of places and the nesting of strides, which
-  // prove it, and a sample.
+  // Checks that each slot is one element or padding, and that each element has a slot of its own (a shared one if not
+  // injective()). Checks every slot and index up to `exhaustive` of them; beyond, a sample, and the chain of places and
+  // the nesting of strides, which prove it.
   Result<void> verify(int64_t exhaustive = int64_t{1} << 16) const;
 
-  // Operations. Each gives a new layout.
-  // Digit (p, e) in two: (p * inner, e / inner) and (p, inner); the same function. Fails when inner does not divide e.
+  // Operations. Each returns a new layout.
+  // Splits digit (p, e) into (p * inner, e / inner) and (p, inner); the function is the same. Fails if inner does not
+  // divide e.
   Result<Layout> refine(size_t digit, int64_t inner) const;
-  // The digits in another order: place i of the result has digit order[i]; strides become compact.
+  // Reorders the digits: place i of the result has digit order[i]; strides become compact.
   Result<Layout> permute(std::span<const size_t> order) const;
-  // The digit in another space, at its end; strides become compact.
+  // Moves the digit to another space, at its end; strides become compact.
   Result<Layout> retag(size_t digit, LayoutSpace space) const;
-  // `before` more slots in front of the variable, and its end at a multiple of `multiple`; strides become compact.
+  // Adds `before` slots in front of the variable, and pads its end to a multiple of `multiple`; strides become compact.
   Result<Layout> pad(char variable, int64_t before, int64_t multiple = 1) const;
   // The layout of the part [begin, end) of the tensor, in the same memory: a view. E_UNALIGNED unless the part starts
   // at a block and crosses no other border.
   Result<Layout> slice(const Dims& begin, const Dims& end) const;
-  // Units gone, neighbours of one variable joined where nothing lies between them, dense lanes as addresses; sorted by
-  // stride. Maps and slots stay the same.
+  // The normal form: digits of extent 1 removed, adjacent digits of a variable merged where nothing is between them,
+  // dense lanes as addresses; sorted by stride. Maps and slots are unchanged.
   Layout normal() const;
-  // The same bank and bit for every index, and the same sizes. Beyond 65536 elements by the normal forms: false may
-  // then mean "not known to be the same".
+  // Whether both give the same bank and bit for every index, and have the same sizes. Beyond 65536 elements, by the
+  // normal forms: false may then mean "not known to be the same".
   bool same_function(const Layout& other) const;
   bool same_sizes(const Layout& other) const;
 
@@ -235,21 +235,21 @@ class TENON_API Layout {
     std::string variable;  // "" when there is only one element
     int64_t length = 1;
   };
-  // The longest run of indices along one variable that lie side by side.
+  // The longest run of contiguous indices along one variable.
   Run run() const;
-  // The largest number of bits that divides every bit offset at which a row of the variable starts: all digits from its
-  // outermost one outwards at any value, those inside of it 0. 0: always at the very start of a bank.
+  // The largest number of bits that divides every bit offset at which a row of the variable starts: its outermost digit
+  // and all digits outside of it at any value, those inside 0. 0: always at the very start of a bank.
   int64_t alignment(char variable) const;
   bool is_dense() const;  // no padding, no slack bits, no broadcast, no view
   int64_t lanes_along(char variable) const;
-  // All z that digits reach and no element has; pitch gaps and slack bits are not among them. Empty for ragged ones
+  // All z that digits reach and that no element has, without pitch gaps and slack bits. Empty for ragged layouts
   // without padded splits.
   std::vector<LayoutBox> pad_boxes() const;
-  // Whether two iterations of a loop over the variable with `step` indices each may touch one unit of `unit_bits` (0:
-  // the word). False is a proof.
+  // Whether two iterations of a loop over the variable, with `step` indices each, may access the same unit of
+  // `unit_bits` (0: the word). False is a proof.
   bool shares_word(char variable, int64_t step = 1, int64_t unit_bits = 0) const;
-  // The most accesses that one bank gets when the elements at index + delta, for all deltas, are read at once; the same
-  // word counts once. Over all indices, or a seeded sample of 65536 where there are more.
+  // The largest number of accesses to one bank when the elements at index + delta, for all deltas, are read at once;
+  // the same word counts once. Over all indices, or a seeded sample of 65536 if there are more.
   int64_t bank_conflicts(std::span<const Dims> deltas) const;
 
   // Coordinates and offsets as expressions of the index; symbols are the dims in lower case.
@@ -260,17 +260,17 @@ class TENON_API Layout {
 
   // parse(to_string(), dims(), shape(), element_bits()) gives an equal layout.
   std::string to_string() const;
-  // The long form, which reads back as a layout of the same function and sizes. Fails (E_UNSUPPORTED) on a ragged one.
+  // The long form, which parses to a layout with the same function and sizes. E_UNSUPPORTED for a ragged layout.
   Result<std::string> to_map_string() const;
   bool operator==(const Layout& other) const;
   uint64_t hash() const;
   // FNV-1a over u64le(bank), u64le(bit) of every index in row-major order.
   uint64_t fnv1a64() const;
-  // For artefacts, so that both sides can refuse a mismatch: fnv1a64() and sizes up to 65536 elements; beyond, of the
-  // normal form and a sample. Equal for equal functions of equal sizes.
+  // For artefacts, so that both sides can detect a mismatch. Up to 65536 elements: of fnv1a64() and the sizes; beyond,
+  // of the normal form and a sample. Equal for equal functions with equal sizes.
   uint64_t fingerprint() const;
 
-  // Inside of the room.
+  // Internal to the room.
   explicit Layout(std::shared_ptr<const detail::LayoutData> data) : data_(std::move(data)) {}
   const detail::LayoutData& data() const { return *data_; }
 
@@ -278,21 +278,21 @@ class TENON_API Layout {
   std::shared_ptr<const detail::LayoutData> data_;
 };
 
-// The layout that stores inner's digits as `outer` says: the dims of `outer`, in their order, are the digits of
-// `inner`, whose own strides and spaces do not matter. Digits where every radix of `outer` divides the digit it cuts,
-// else a map.
+// The layout that stores inner's digits in the order of `outer`: the dims of `outer`, in their order, are the digits of
+// `inner`, whose own strides and spaces are ignored. The result has digits if every radix of `outer` divides the digit
+// that it splits; otherwise it is a map.
 TENON_API Result<Layout> compose(const Layout& outer, const Layout& inner);
 
-// A layout of a shape with symbolic extents: places and sized extents are numbers (but for n blocks of a symbolic
-// extent), so offsets stay closed expressions.
+// A layout of a shape with symbolic extents. Places and sized extents are numbers (except for n blocks of a symbolic
+// extent), so offsets remain closed-form expressions.
 class TENON_API SymbolicLayout {
  public:
-  // Short form only. `?` as an extent in the text takes the next of `sizes`.
+  // Short form only. `?` as an extent in the text is replaced by the next of `sizes`.
   static Result<SymbolicLayout> parse(std::string_view text, std::string_view dims, const std::vector<Expr>& shape,
                                       int64_t element_bits, std::span<const int64_t> sizes = {});
   // With numbers for all symbols.
   Result<Layout> bind(const SymbolValues& values) const;
-  // Of index symbols, which are the dims in lower case. `word` is the slot of a ragged layout.
+  // Functions of index symbols, which are the dims in lower case. `word` is the slot in a ragged layout.
   const Expr& bank() const { return bank_; }
   const Expr& word() const { return word_; }
   const Expr& lane() const { return lane_; }
@@ -307,7 +307,7 @@ class TENON_API SymbolicLayout {
   Expr bank_, word_, lane_, words_per_bank_, banks_;
 };
 
-// Text in which every '?' has become the next of `sizes`, of which there must be as many.
+// The text with every '?' replaced by the next of `sizes`, of which there must be as many.
 TENON_API Result<std::string> bind_layout_text(std::string_view text, std::span<const int64_t> sizes);
 
 namespace detail {

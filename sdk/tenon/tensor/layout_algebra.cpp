@@ -1,4 +1,4 @@
-// Layouts from layouts.
+// Operations that derive layouts from layouts.
 #include <algorithm>
 #include <numeric>
 
@@ -11,7 +11,7 @@ using detail::LayoutData;
 
 namespace {
 
-// What an operation on digits needs. `moves`: it gives elements other places, which a view may not.
+// The preconditions of an operation on digits. `moves`: it changes positions of elements, which a view does not allow.
 Result<void> check_operand(const Layout& layout, std::string_view operation, bool moves) {
   if (!layout.has_digits()) {
     return layout_error("E_UNSUPPORTED", operation, " needs digits; ", layout.to_string(), " keeps its map");
@@ -121,7 +121,7 @@ Result<Layout> Layout::pad(char variable, int64_t before, int64_t multiple) cons
   }
   padded.offset += before;
   LayoutDigit& outer = parts.digits[outermost(parts, v)];
-  // Never less than there was: the digit may be padded already.
+  // Never less than before: the digit may already be padded.
   outer.extent = std::max(outer.extent, detail::ceil_div(detail::round_up(total, multiple), outer.place));
   for (LayoutDigit& digit : parts.digits) {
     if (digit.variable == v && digit.tail == LayoutTail::exact) digit.tail = LayoutTail::pad;
@@ -132,7 +132,7 @@ Result<Layout> Layout::pad(char variable, int64_t before, int64_t multiple) cons
 
 namespace {
 
-// Cuts one variable down to the values [begin, end), and finds where these start.
+// Crops one variable to the values [begin, end), and finds where these start.
 class Slicer {
  public:
   explicit Slicer(const Layout& layout) : layout_(layout), data_(layout.data()), parts_(data_.parts) {
@@ -183,14 +183,14 @@ class Slicer {
     return out;
   }
 
-  // The digit now counts from q, and up to `values`.
+  // The digit now starts at q and ends at `values`.
   Result<void> move(LayoutDigit& digit, size_t v, int64_t q, int64_t values, int64_t begin, int64_t end) {
     const auto j = static_cast<size_t>(&digit - parts_.digits.data());
-    if (digit.space == LayoutSpace::lane) return {};  // the lanes stay, some of them empty
+    if (digit.space == LayoutSpace::lane) return {};  // the lanes are kept, some of them empty
     if (digit.space == LayoutSpace::address) {
       parts_.view->base_word += data_.weight[j] * q;
     } else {
-      // Banks are numbered without gaps, so only the outermost digit of them may lose values.
+      // Banks are numbered without gaps, so only the outermost bank digit may lose values.
       if (data_.bank_order.front() != j) return unaligned(v, begin, end, "banks would be left out in between");
       parts_.view->base_bank += data_.weight[j] * q;
     }
@@ -259,7 +259,7 @@ Layout Layout::normal() const {
     if (exact || digit.tail == LayoutTail::exact) digit.tail = LayoutTail::pad;
   }
   if (data_->ragged && exact) {
-    // Whole blocks only: the strides are compact. Outermost digits keep their extents, which are exact by then.
+    // Whole blocks only: the strides are compact. Outermost digits keep their extents, which are then exact.
     parts.pitched = false;
     auto compact = make(parts);
     TENON_CHECK(compact.ok(), compact.error().to_string());
@@ -291,17 +291,17 @@ Layout Layout::normal() const {
     if (digit.space == LayoutSpace::address && digit.extent > 1) words = std::max(words, digit.stride * digit.extent);
   }
   std::erase_if(parts.digits, [&](const LayoutDigit& digit) {
-    // An outermost digit says where the padded blocks end; an inner one may have one value only where they are cut
-    // short.
+    // An outermost digit determines where the padded blocks end; an inner one may have a single value only where they
+    // are cropped.
     if (data_->ragged) {
       const auto v = static_cast<size_t>(digit.variable);
       return digit.place < outer_places[v] && (digit.extent <= 1 || digit.place >= data_->padded[v]);
     }
-    // A unit digit may have a pitch that is all there is to tell of the size.
+    // A digit of extent 1 may have a pitch that alone determines the size.
     return digit.extent <= 1 && (digit.space != LayoutSpace::address || digit.stride <= words);
   });
   if (data_->ragged) {
-    parts.pitched = false;  // it may be ragged no longer
+    parts.pitched = false;  // it may no longer be ragged
   } else {
     std::ranges::stable_sort(parts.digits, [](const LayoutDigit& a, const LayoutDigit& b) {
       return std::pair(a.space, -a.stride) < std::pair(b.space, -b.stride);
@@ -322,7 +322,7 @@ Layout Layout::normal() const {
   }
   auto out = make(std::move(parts));
   TENON_CHECK(out.ok(), "the normal form of ", to_string(), ": ", out.error().to_string());
-  // What is left may have only whole blocks, or digits of one value in its turn.
+  // The remaining digits may have only whole blocks, or a single value, and are then normalised again.
   return data_->ragged && *out != *this ? out->normal() : *std::move(out);
 }
 
@@ -349,7 +349,7 @@ bool Layout::same_function(const Layout& other) const {
     std::vector<std::pair<LayoutDigit, LayoutVariable>> out;
     for (LayoutDigit digit : layout.digits()) {
       LayoutVariable variable = layout.variables()[static_cast<size_t>(digit.variable)];
-      // Numbers and names of variables are labels.
+      // Numbers and names of variables are only labels.
       variable.name = 0;
       digit.variable = 0;
       if (digit.xor_variable >= 0) {

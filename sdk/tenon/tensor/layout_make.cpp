@@ -1,4 +1,5 @@
-// From parts to a layout: what is checked, and what is made uniform so that equal layouts have equal parts.
+// Makes a layout from parts: checks them, and brings them into a canonical form, so that equal layouts have equal
+// parts.
 #include <algorithm>
 #include <numeric>
 
@@ -99,7 +100,7 @@ Result<void> check_digit(const LayoutData& data, const LayoutDigit& digit) {
   return {};
 }
 
-// Positions of a variable's digits, by place from the outermost down.
+// Positions of a variable's digits, from the outermost inwards.
 std::vector<size_t> chain_of(const Layout::Parts& parts, size_t v) {
   std::vector<size_t> out;
   for (size_t j = 0; j < parts.digits.size(); ++j) {
@@ -131,7 +132,7 @@ Result<void> check_chain(LayoutData& data, size_t v) {
   return {};
 }
 
-// A variable of one value needs no digit, but a text names it.
+// A variable with a single value needs no digit, but a text must name it.
 void name_all_variables(LayoutData& data) {
   auto& digits = data.parts.digits;
   for (size_t v = data.total.size(); v-- > 0;) {
@@ -140,7 +141,7 @@ void name_all_variables(LayoutData& data) {
   }
 }
 
-// Ragged or not says nothing of the outermost digit of a variable, which has no blocks around it.
+// Whether the outermost digit of a variable is ragged has no meaning, because there are no blocks around it.
 void make_tails_uniform(LayoutData& data) {
   for (size_t v = 0; v < data.total.size(); ++v) {
     const std::vector<size_t> chain = chain_of(data.parts, v);
@@ -163,7 +164,7 @@ Result<void> prepare_ragged(LayoutData& data) {
       const LayoutDigit& digit = parts.digits[chain[i]];
       if (digit.tail != LayoutTail::ragged && digit.extent > 1) whole = std::max(whole, digit.place * digit.extent);
     }
-    // An outermost digit of more values than it needs is padding that was asked for.
+    // An outermost digit with more values than it needs is explicit padding.
     const bool asked =
         !chain.empty() && parts.digits[chain[0]].extent > detail::ceil_div(data.total[v], parts.digits[chain[0]].place);
     if (!asked) data.padded[v] = detail::round_up(data.total[v], whole);
@@ -213,8 +214,8 @@ Result<void> check_xors(LayoutData& data) {
   return {};
 }
 
-// Strides of lanes, banks and devices; of addresses unless they are given. Strides of a unit digit that no key could
-// name do not matter: uniform.
+// Sets the strides of lanes, banks and devices, and those of addresses unless they are given. Strides of a digit of
+// extent 1 that no key could name are irrelevant and made uniform.
 Result<void> set_weights(LayoutData& data) {
   auto& digits = data.parts.digits;
   int64_t running[4] = {1, 1, 1, 1};
@@ -318,7 +319,7 @@ Result<Layout> Layout::make(Parts parts) {
     return layout_error("E_SYNTAX", "a layout of ", data->parts.digits.size(), " digits; the limit is ",
                         kMaxLayoutDigits);
   }
-  // The order between spaces says nothing.
+  // The order between spaces has no meaning.
   std::ranges::stable_sort(data->parts.digits, {}, &LayoutDigit::space);
   make_tails_uniform(*data);
   for (size_t v = 0; v < data->total.size(); ++v) TENON_OK(check_chain(*data, v));

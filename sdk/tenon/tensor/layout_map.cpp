@@ -87,7 +87,7 @@ Expr number_expr(const LayoutData& data, LayoutSpace from, LayoutSpace to) {
   return out;
 }
 
-// A digit that a coordinate mentions: floor(base / place) mod extent, extent 0 for "no mod"; `base` is linear.
+// A digit in a coordinate: floor(base / place) mod extent, extent 0 for "no mod"; `base` is linear.
 struct Atom {
   Expr base;
   int64_t place = 1, extent = 0;
@@ -99,7 +99,7 @@ std::optional<int64_t> constant_operand(const Expr& e) {
   return divisor.constant();
 }
 
-// `depth`: of divisions within divisions; digits have less than one for each bit of a place.
+// `depth`: of nested divisions; digits have fewer than one for each bit of a place.
 std::optional<Atom> atom_of(const Expr& e, int depth = 0) {
   if (e.is_symbol() || e.kind() == ExprKind::sum) return Atom{e};
   if (e.kind() != ExprKind::mod && e.kind() != ExprKind::floordiv) return std::nullopt;
@@ -118,7 +118,7 @@ std::optional<Atom> atom_of(const Expr& e, int depth = 0) {
   return atom;
 }
 
-// The coordinate as sum of coefficient * atom. One symbol with a constant is an atom: an offset.
+// The coordinate as a sum of coefficient * atom. One symbol with a constant is an atom: an offset.
 std::optional<std::vector<std::pair<int64_t, Atom>>> atoms_of(const Expr& e) {
   std::vector<std::pair<int64_t, Atom>> out;
   if (e.is_constant()) return e.constant() == 0 ? std::optional(out) : std::nullopt;
@@ -145,7 +145,7 @@ class Matcher {
  public:
   Matcher(std::string_view dims, const Dims& shape, const LayoutSpec& spec) : dims_(dims), shape_(shape), spec_(spec) {}
 
-  // Nothing when the map is not made of digits.
+  // Nothing when the map does not consist of digits.
   std::optional<ResolvedLayout> match(const LayoutMap& map) {
     std::vector<std::vector<std::vector<std::pair<int64_t, Atom>>>> spaces(4);
     for (size_t s = 0; s < 4; ++s) {
@@ -166,7 +166,7 @@ class Matcher {
   }
 
  private:
-  // `base` is a symbol, symbol + offset, or the row-major mix of several + offset.
+  // `base` is a symbol, symbol + offset, or the row-major index of several + offset.
   bool add_variable(const Expr& base) {
     if (std::ranges::find(bases_, base) != bases_.end()) return true;
     std::vector<std::pair<int64_t, int>> terms;
@@ -217,7 +217,7 @@ class Matcher {
     return true;
   }
 
-  // The name that a fuse key gives to these dims, else a free letter.
+  // The name that a fuse key gives to these dims, else an unused letter.
   char fused_name(const LayoutVariable& variable, std::string& taken) const {
     std::string fused;
     for (const int d : variable.dims) fused += dims_[static_cast<size_t>(d)];
@@ -245,7 +245,7 @@ class Matcher {
                                .space = space});
       }
     }
-    // Strides: of the coordinate, times the coefficient in it.
+    // Strides: that of the coordinate times the coefficient in it.
     Expr running = 1;
     size_t end = out_.digits.size();
     for (size_t i = coordinates.size(); i-- > 0;) {
@@ -267,7 +267,7 @@ class Matcher {
   std::vector<Expr> bases_;  // one per variable
 };
 
-// Digits, or nothing where the map has none; an error in what the keys or the word say about them.
+// The layout in digits, or nothing if the map has none; an error if the keys or the word contradict them.
 Result<std::optional<Layout>> digits_of_map(std::string_view dims, const Dims& shape, int64_t element_bits,
                                             const LayoutMap& map, const LayoutSpec& spec) {
   auto matched = Matcher(dims, shape, spec).match(map);
@@ -321,7 +321,7 @@ Result<Layout> layout_of_map_text(const LayoutSpec& spec, std::string_view dims,
   if (!spec.offsets.empty()) {
     return layout_error("E_SYNTAX", "an offset is part of the expression in a map: write (x + 1), not off(X)=1");
   }
-  // Names may be those of other dims; so all change at once.
+  // Names may coincide with those of other dims, so all are changed at once.
   Substitution names;
   for (size_t d = 0; d < dims.size(); ++d) {
     TENON_TRY(name, [&]() -> Result<Expr> {

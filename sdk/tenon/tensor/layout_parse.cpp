@@ -25,7 +25,7 @@ class Parser {
   }
 
  private:
-  // The next character that is no space, 0 at the end.
+  // The next character that is not a space, 0 at the end.
   char peek() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t')) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -76,7 +76,7 @@ class Parser {
     if (is_upper(peek())) {
       digit.name = text_[at_++];
       if (accept('/')) {
-        if (peek() == '?') return this->digit(space);  // says what is wrong with it
+        if (peek() == '?') return this->digit(space);  // reports the error
         digit.form = SpecDigit::Form::blocks;
         TENON_TRY(blocks, positive());
         digit.extent = blocks;
@@ -118,7 +118,7 @@ class Parser {
 
   Result<void> digits() {
     if (accept('[')) {
-      // Devices only if a bar follows.
+      // These are devices only if a bar follows.
       while (at_digit()) TENON_OK(digit(LayoutSpace::bank));
       const bool first_empty = spec_.digits.empty();
       bool second_empty = first_empty;
@@ -149,7 +149,7 @@ class Parser {
     return {};
   }
 
-  // Texts up to one of `ends` outside of brackets, cut at commas.
+  // Texts up to one of `ends` outside of brackets, split at commas.
   Result<std::vector<std::string>> expressions(std::string_view ends) {
     std::vector<std::string> out;
     int depth = 0;
@@ -242,7 +242,7 @@ class Parser {
     while (at_ < text_.size() && is_lower(text_[at_])) ++at_;
     return text_.substr(from, at_ - from);
   }
-  // Keys of the whole layout stand once.
+  // Keys of the whole layout must not be repeated.
   Result<void> once(bool& seen, std::string_view name) {
     if (seen) return layout_error("E_SYNTAX", "layout ", quote(text_), " has two keys '", name, "'");
     seen = true;

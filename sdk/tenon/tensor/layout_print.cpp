@@ -8,7 +8,7 @@ namespace {
 using detail::LayoutData;
 using detail::lower;
 
-// How each digit is written.
+// The notation of each digit.
 class Printer {
  public:
   explicit Printer(const LayoutData& data) : data_(data), digits_(data.parts.digits), texts_(digits_.size()) {}
@@ -57,7 +57,7 @@ class Printer {
     return out + whole_keys();
   }
 
-  // Keys that speak of the layout as a whole.
+  // Keys of the whole layout.
   std::string whole_keys() const {
     const Layout::Parts& parts = data_.parts;
     std::string out;
@@ -78,7 +78,7 @@ class Printer {
   void set_map() { is_map_ = true; }
 
  private:
-  // The positions of a variable's digits from the outermost down.
+  // The positions of a variable's digits, from the outermost inwards.
   std::vector<size_t> chain(int v) const {
     std::vector<size_t> out;
     for (size_t j = 0; j < digits_.size(); ++j) {
@@ -93,7 +93,7 @@ class Printer {
     return out;
   }
 
-  // As "X/n" and the lone "x" inside, "X/n", or "X"; whatever reads back the same.
+  // As "X/n" and a single "x" inside, "X/n", or "X": whichever is parsed as the same digits.
   void write_outer(int v, const std::vector<size_t>& chain) {
     const LayoutDigit& outer = digits_[chain[0]];
     const std::string name(1, data_.variable(v).name);
@@ -123,7 +123,7 @@ class Printer {
     sized_[digit] = false;
   }
 
-  // The sized digits whose place a reader would not find: it goes from right to left, and jumps over those with one.
+  // The sized digits whose place a parser would not find: it goes from right to left and skips those with a place.
   std::vector<bool> digits_to_place(int v) const {
     std::vector<bool> placed(digits_.size());
     for (bool again = true; again;) {
@@ -159,7 +159,7 @@ class Printer {
     }
   }
 
-  // A place and a number behind it must not run together.
+  // Separates a place from a number after it.
   static void append(std::string& out, const std::string& text) {
     const auto is_number = [](char c) { return c >= '0' && c <= '9'; };
     if (!out.empty() && is_number(out.back()) && is_number(text[0])) out += ' ';
@@ -173,7 +173,7 @@ class Printer {
     return out;
   }
 
-  // The sized digits at the end stand in braces.
+  // The sized digits at the end are written in braces.
   void append_addresses(std::string& out) const {
     std::vector<size_t> addresses;
     for (size_t j = 0; j < digits_.size(); ++j) {

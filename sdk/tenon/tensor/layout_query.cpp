@@ -1,4 +1,4 @@
-// What is known about a layout.
+// Properties of a layout.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -11,7 +11,7 @@ using detail::LayoutData;
 
 namespace {
 
-// Digits of more than one value with their distances in bits, from the smallest up.
+// Digits with more than one value and their distances in bits, in ascending order.
 struct BitDigit {
   const LayoutDigit* digit = nullptr;
   int64_t stride = 0;
@@ -29,7 +29,7 @@ std::vector<BitDigit> bit_digits(const LayoutData& data) {
   return out;
 }
 
-// The longest piece of [offset, offset + extent) within one block.
+// The longest part of [offset, offset + extent) within one block.
 int64_t longest_piece(int64_t offset, int64_t extent, int64_t block) {
   const int64_t first = std::min(block - offset % block, extent);
   return std::max(first, std::min(block, extent - first));
@@ -93,7 +93,7 @@ Layout::Run Layout::run() const {
     }
     block *= digit.extent;
   }
-  // A swizzle by this variable moves what follows.
+  // Swizzling by this variable moves what follows.
   for (const LayoutDigit& digit : data.parts.digits) {
     if (digit.xor_variable == static_cast<int>(v)) block = std::gcd(block, digit.xor_place);
   }
@@ -137,7 +137,8 @@ std::vector<LayoutBox> Layout::pad_boxes() const {
   const LayoutData& data = *data_;
   std::vector<LayoutBox> out;
   if (data.table || data.valid == 0) return out;
-  // For each variable its unused values, with the used ones of the variables before and all of those behind.
+  // For each variable its unused values, with the used ones of the variables before it and all values of those after
+  // it.
   std::vector<LayoutBox> used{LayoutBox{}};
   for (size_t v = 0; v < data.padded.size(); ++v) {
     const bool repeated = std::ranges::any_of(data.parts.digits, [&](const LayoutDigit& digit) {
@@ -175,7 +176,7 @@ std::vector<LayoutBox> Layout::pad_boxes() const {
 
 namespace {
 
-// By trying all elements: does a unit hold elements of two iterations?
+// Whether a unit holds elements of two iterations, by trying all elements.
 bool shares_word_tried(const Layout& layout, size_t v, int64_t step, int64_t unit_bits) {
   const LayoutVariable& variable = layout.variables()[v];
   const Dims& shape = layout.shape();
@@ -210,8 +211,8 @@ bool Layout::shares_word(char name, int64_t step, int64_t unit_bits) const {
   if (data.valid <= kTries) return shares_word_tried(*this, static_cast<size_t>(v), step, unit_bits);
   const LayoutVariable& variable = data.variable(v);
   if (!has_digits() || data.ragged || data.has_xor || variable.fold || variable.offset || !injective()) return true;
-  // Digits either step in whole units, or stay within one and belong to one iteration. Then the unit is told by the
-  // first kind alone, and tells the iteration.
+  // Each digit either advances by whole units, or stays within one unit and belongs to one iteration. The unit is then
+  // determined by the first kind alone, and determines the iteration.
   int64_t within = element_bits();
   if (lane_msb()) within = word_bits();
   for (const BitDigit& d : bit_digits(data)) {

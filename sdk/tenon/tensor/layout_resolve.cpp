@@ -1,4 +1,4 @@
-// From the text of a layout to digits over extents, which may be symbolic.
+// Converts the text of a layout to digits over extents, which may be symbolic.
 #include <algorithm>
 
 #include <tenon/tensor/layout_internal.hpp>
@@ -46,7 +46,7 @@ Result<std::vector<LayoutVariable>> fuse(const LayoutSpec& spec, std::string_vie
   return out;
 }
 
-// The digits of one variable in the text, as positions.
+// Positions of the digits of one variable in the text.
 struct Occurrences {
   std::vector<size_t> sized;  // right to left
   std::optional<size_t> outer, inside;
@@ -77,7 +77,7 @@ Result<Occurrences> occurrences_of(const LayoutSpec& spec, char name) {
   return out;
 }
 
-// Sized digits without a place get places from the right, jumping over those with one.
+// Assigns places to sized digits without one, from the right, skipping those that have one.
 Result<int64_t> set_places(const LayoutSpec& spec, const Occurrences& at, std::vector<int64_t>& places, char name) {
   int64_t next = 1;
   const auto grow = [&](int64_t extent) -> Result<void> {
@@ -162,7 +162,7 @@ Result<std::optional<size_t>> target_of(const ResolvedLayout& layout, const Digi
   return found;
 }
 
-// Words that a pitch has to be a multiple of for this alignment.
+// The number of words that a pitch must be a multiple of for this alignment.
 Result<int64_t> words_of_alignment(int64_t bytes, const Expr& word_bits) {
   int64_t bits = bytes;
   if (!word_bits.is_constant() || !multiply(bits, 8)) {
@@ -292,7 +292,7 @@ Result<void> set_strides(ResolvedLayout& layout, const LayoutSpec& spec, int64_t
     if (!is_address(digit)) continue;
     const Pitch& pitch = pitches[j];
     digit.stride = pitch.words ? Expr(*pitch.words) : ceildiv(words, pitch.align_words) * pitch.align_words;
-    // An empty digit takes the room of one, so that strides stay positive.
+    // An empty digit takes as much room as one value, so that strides remain positive.
     const Expr end = digit.stride * (digit.extent.is_constant(0) ? Expr(1) : digit.extent);
     words = pitch.words ? max(words, end) : end;
   }

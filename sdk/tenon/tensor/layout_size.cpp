@@ -18,10 +18,10 @@ std::vector<std::pair<int64_t, int64_t>> used_ranges(const LayoutData& data, siz
 
 namespace {
 
-// Indices tried one by one where no closed form serves.
+// The number of indices that are tried one by one where there is no closed form.
 constexpr int64_t kMaxTries = int64_t{1} << 16;
 
-// Digits of one variable that have more than one value, from the outermost in, with the stride that counts.
+// The digits of one variable with more than one value, from the outermost inwards, with the relevant stride.
 struct DigitChain {
   std::vector<int64_t> place, stride;
 };
@@ -41,8 +41,8 @@ DigitChain address_chain(const LayoutData& data, size_t v) {
   return out;
 }
 
-// The largest address that values in [begin, end) of a variable give. The largest value of the outermost digit is the
-// best choice, but its block may be cut short; then the block before is looked at, too.
+// The largest address for values in [begin, end) of a variable. The largest value of the outermost digit is best,
+// unless its block is cropped; then the block before it is considered, too.
 int64_t largest_address(const DigitChain& chain, size_t k, int64_t begin, int64_t end) {
   if (k == chain.place.size()) return 0;
   const int64_t p = chain.place[k], s = std::max<int64_t>(chain.stride[k], 0);
@@ -56,7 +56,7 @@ int64_t largest_address(const DigitChain& chain, size_t k, int64_t begin, int64_
   return best;
 }
 
-// How many different slots the values [0, count) of a variable take, where digits of stride 0 repeat.
+// The number of distinct slots for the values [0, count) of a variable, where digits of stride 0 repeat.
 int64_t distinct_values(const DigitChain& chain, size_t k, int64_t count) {
   if (k == chain.place.size()) return 1;
   const int64_t p = chain.place[k], whole = count / p, rest = count % p;
@@ -144,7 +144,7 @@ Result<void> check_nesting(const LayoutData& data, const std::vector<uint8_t>& o
 
 std::string find_collision(const LayoutData& data) {
   const Layout layout(std::shared_ptr<const LayoutData>(std::shared_ptr<void>(), &data));
-  std::unordered_map<int64_t, int64_t> seen;  // by bank, then slot, mixed
+  std::unordered_map<int64_t, int64_t> seen;  // by bank and slot, combined
   Dims index(data.parts.shape.size()), other(index.size());
   for (int64_t number = 0; number < std::min(kMaxTries, data.valid); ++number) {
     const LayoutPosition at = layout.apply(index);

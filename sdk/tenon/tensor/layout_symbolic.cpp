@@ -9,13 +9,13 @@ using detail::layout_error;
 
 namespace {
 
-// T_v as a ragged layout holds it: whole blocks of the splits that are not ragged.
+// T_v in a ragged layout: whole blocks of the splits that are not ragged.
 std::vector<Expr> ragged_totals(const detail::ResolvedLayout& layout) {
   std::vector<Expr> out = layout.totals;
   for (size_t v = 0; v < out.size(); ++v) {
     Expr whole = 1;
     for (const detail::ResolvedDigit& digit : layout.digits) {
-      // An extent that depends on a symbol is that of the outermost digit.
+      // An extent that depends on a symbol belongs to the outermost digit.
       if (digit.variable != static_cast<int>(v) || digit.tail == LayoutTail::ragged || !digit.extent.is_constant() ||
           !digit.place.is_constant() || digit.place * digit.extent == layout.totals[v]) {
         continue;

@@ -1,4 +1,4 @@
-// Layouts that keep their map: every index is tried, and the result is a table.
+// Layouts that keep their map: every index is evaluated, and the result is a table.
 #include <algorithm>
 #include <unordered_map>
 
@@ -8,11 +8,12 @@
 namespace tenon::detail {
 namespace {
 
-// Operations of an expression written out as a tree, and levels of it: beyond, a map is refused.
+// The most operations and levels of an expression, expanded to a tree: larger maps are refused.
 constexpr int64_t kMaxTreeSize = 1 << 14;
 constexpr int kMaxTreeDepth = 400;
 
-// Operations below `e`, shared ones counted each time; more than kMaxTreeSize when it is too large or too deep.
+// The number of operations in `e`, where shared ones count each time; more than kMaxTreeSize if it is too large or
+// deep.
 int64_t tree_size(const Expr& e, int depth = 0) {
   if (depth > kMaxTreeDepth) return kMaxTreeSize + 1;
   int64_t size = 1;
@@ -23,12 +24,12 @@ int64_t tree_size(const Expr& e, int depth = 0) {
   return size;
 }
 
-// An expression over the index in postfix order, so that millions of indices can be tried.
+// An expression over the index in postfix order, for evaluation at millions of indices.
 class Program {
  public:
   Program(const Expr& e, std::string_view symbols) : symbols_(symbols) { add(e); }
 
-  // Nothing where it divides by zero or leaves 64 bits.
+  // Nothing if it divides by zero or exceeds 64 bits.
   std::optional<int64_t> run(std::span<const int64_t> index) {
     stack_.clear();
     for (const Step& step : steps_) {
@@ -40,7 +41,7 @@ class Program {
  private:
   struct Step {
     ExprKind kind;
-    int64_t value = 0;  // constant, or number of the dim
+    int64_t value = 0;  // the constant, or the number of the dim
     Expr source = {};
   };
 
@@ -167,7 +168,7 @@ class TableBuilder {
     return coordinates_of(map_, coordinates_[i].space)[i - first];
   }
 
-  // All coordinates of all indices, and the extents.
+  // Evaluates all coordinates of all indices, and the extents.
   Result<void> try_all(std::vector<int64_t>& values) {
     Dims index(data_.parts.shape.size());
     values.reserve(static_cast<size_t>(data_.valid) * coordinates_.size());
@@ -273,7 +274,7 @@ Result<Layout> table_of_map(std::string_view dims, const Dims& shape, int64_t el
   TENON_TRY(parts, parts_of(resolved, plain, dims, shape, element_bits));
   TENON_TRY(row_major, Layout::make(std::move(parts)));
   if (row_major.valid_elements() > kMaxMapElements) {
-    // Two indices of one slot in a part of the tensor say enough.
+    // Two indices that share a slot in a part of the tensor are enough.
     Dims part = shape;
     int64_t elements = row_major.valid_elements();
     while (elements > kMaxMapElements) {

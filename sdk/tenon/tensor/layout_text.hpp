@@ -1,4 +1,4 @@
-// What can be said of a layout's text before there is a tensor (docs/layouts.md has the grammar).
+// Checks of a layout's text that need no tensor (docs/layouts.md has the grammar).
 #pragma once
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace tenon {
 
-// An error where Layout::parse() refuses `text` whatever the tensor.
+// An error if Layout::parse() would refuse `text` for every tensor.
 TENON_API Result<void> check_layout_text(std::string_view text);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-// Checks and fingerprints over all elements, or a sample of them.
+// Checks and fingerprints over all elements, or over a sample of them.
 #include <algorithm>
 #include <random>
 
@@ -20,7 +20,7 @@ void random_index(std::mt19937_64& random, const Dims& shape, Dims& index) {
   }
 }
 
-// The element comes back from its slot: itself, or one that shares the slot.
+// Checks that the inverse of the element's slot gives the element, or one that shares the slot.
 Result<void> check_index(const Layout& layout, const Dims& index, Dims& back) {
   const LayoutPosition at = layout.apply(index);
   if (at.bank < 0 || at.bank >= layout.banks() || at.slot < 0 || at.slot >= layout.span_words() * layout.lanes()) {
@@ -74,7 +74,7 @@ Result<void> Layout::verify(int64_t exhaustive) const {
     const auto bank = static_cast<int64_t>(random() % static_cast<uint64_t>(banks()));
     TENON_OK(check_slot(*this, bank, static_cast<int64_t>(random() % static_cast<uint64_t>(slots)), back, held));
   }
-  // Where not all was tried: the chain of places and the nesting of strides hold for whatever make() lets pass.
+  // Beyond the tried ones: make() has ensured the chain of places and the nesting of strides.
   return {};
 }
 
@@ -101,7 +101,7 @@ uint64_t Layout::fingerprint() const {
   std::mt19937_64 random(1);
   for (int64_t i = 0; i < kSample; ++i) {
     random_index(random, shape(), index);
-    // Half of the samples: single steps along one dim, where strides show.
+    // Half of the samples are single steps along one dim, which reveal strides.
     if (i % 2 == 0) {
       for (size_t d = 0; d < index.size(); ++d) {
         if (d != static_cast<size_t>(i / 2) % index.size()) index[d] = 0;
@@ -114,7 +114,7 @@ uint64_t Layout::fingerprint() const {
 }
 
 uint64_t Layout::hash() const {
-  // Sizes and text, which say all that == compares.
+  // Sizes and text, which contain everything that == compares.
   uint64_t state = fnv1a(to_string(), fnv1a(dims()));
   for (const int64_t extent : shape()) state = hash_mix(state, static_cast<uint64_t>(extent));
   return hash_mix(state, static_cast<uint64_t>(element_bits()));

@@ -9,13 +9,13 @@
 namespace tenon {
 namespace {
 
-// Steps that are known when this is compiled become shuffles of vectors.
+// Steps that are compile-time constants become vector shuffles.
 template <class T, int64_t kStep>
 void move_stepped(std::byte* to, const std::byte* from, int64_t count) {
   for (int64_t i = 0; i < count; ++i) std::memcpy(to + i * sizeof(T), from + i * kStep * sizeof(T), sizeof(T));
 }
 
-// From the last byte on. Of vectors every machine turns pairs of bytes around, and not all can turn bytes.
+// Starts at the last byte. Every machine can reverse pairs of bytes in vectors, but not all can reverse bytes.
 void move_turned_bytes(std::byte* to, const std::byte* from, int64_t count) {
   const int64_t pairs = count / 2;
   for (int64_t i = 0; i < pairs; ++i) {
@@ -53,7 +53,7 @@ struct Wide16 {
   uint64_t low, high;
 };
 
-// inner(to, from) for each index of `dims`.
+// Calls inner(to, from) for each index of `dims`.
 template <class Inner>
 void for_each_place(std::byte* to, const std::byte* from, std::span<const BoxDim> dims, const Inner& inner) {
   if (dims.empty()) return inner(to, from);
@@ -62,8 +62,8 @@ void for_each_place(std::byte* to, const std::byte* from, std::span<const BoxDim
     for_each_place(to, from, dims.first(dims.size() - 1), inner);
 }
 
-// Puts the dim along which the destination is dense first, that along which the source is dense second; false where
-// there are no such two.
+// Puts the dim along which the destination is dense first and that along which the source is dense second; false if
+// there are no two such dims.
 bool finds_matrix(std::span<BoxDim> dims, int64_t bytes) {
   const auto rows = std::ranges::find(dims, bytes, &BoxDim::to_stride);
   if (rows == dims.end() || rows->from_stride == bytes) return false;

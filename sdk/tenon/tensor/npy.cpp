@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kHeaderLimit = size_t{1} << 20;  // bytes; NumPy's own headers are about a hundred
-constexpr size_t kRankLimit = 64;                 // as NumPy's
+constexpr size_t kRankLimit = 64;                 // as in NumPy
 constexpr size_t kHeaderAlign = 64;
 
 struct FileClose {
@@ -118,7 +118,7 @@ class HeaderParser {
       if (dims.size() == kRankLimit) return error(Code::parse, "the shape has more than ", kRankLimit, " dims");
       dims.push_back(dim);
       rest_.remove_prefix(static_cast<size_t>(stop - rest_.data()));
-      accept('L');  // as Python 2 wrote long integers
+      accept('L');  // from Python 2, which wrote long integers with it
       if (accept(',')) continue;
       TENON_OK(expect(')'));
       break;
@@ -130,7 +130,7 @@ class HeaderParser {
 };
 
 struct Row {
-  std::string_view code;  // of a dtype, behind the byte order
+  std::string_view code;  // of a dtype, after the byte order
   ElementType element;
 };
 constexpr Row kDtypes[] = {
@@ -140,7 +140,7 @@ constexpr Row kDtypes[] = {
 
 struct Dtype {
   ElementType element;
-  bool swapped = false;  // in the other byte order than this machine
+  bool swapped = false;  // the byte order differs from this machine's
 };
 
 Result<Dtype> parse_dtype(std::string_view descr) {
@@ -181,12 +181,12 @@ Result<Header> read_header(std::FILE* file) {
 }
 
 void swap_bytes(Tensor& tensor) {
-  const int parts = tensor.element().is_complex() ? 2 : 1;  // the real and the imaginary part are swapped apart
+  const int parts = tensor.element().is_complex() ? 2 : 1;  // the real and the imaginary part are swapped separately
   const auto unit = static_cast<size_t>(tensor.element().bits() / 8 / parts);
   for (std::byte *p = tensor.mutable_data(), *end = p + tensor.bytes(); p < end; p += unit) std::reverse(p, p + unit);
 }
 
-// `column_major` holds the elements with the first index running fastest.
+// `column_major` holds the elements with the first index varying fastest.
 Result<Tensor> to_row_major(const Tensor& column_major) {
   TENON_TRY(out, Tensor::allocate(column_major.element(), column_major.dims()));
   const Dims& dims = column_major.dims();
@@ -215,7 +215,7 @@ Result<Tensor> read_tensor(std::FILE* file, uintmax_t file_bytes) {
   TENON_TRY(dtype, parse_dtype(header.descr));
   TENON_TRY(count, element_count(header.dims));
   TENON_TRY(bytes, storage_bytes(dtype.element, count));
-  // Before any memory is taken: a header may claim anything.
+  // Checked before any memory is allocated, because a header may claim any size.
   const auto left = file_bytes - static_cast<uintmax_t>(std::max(std::ftell(file), 0L));
   if (bytes > left)
     return error(Code::parse, "the file is truncated: ", dtype.element, Shape(header.dims), " takes ", bytes,
@@ -263,7 +263,7 @@ std::string header_text(const std::string& dtype, const Dims& dims) {
 
 Result<Tensor> read_npy(const std::string& path) {
   std::error_code failure;
-  // Asked before opening: opening a FIFO would wait for its writer.
+  // Checked before opening, because opening a FIFO would wait for its writer.
   const auto status = std::filesystem::status(path, failure);
   if (failure) return system_error("open", path, failure.value());
   if (!std::filesystem::is_regular_file(status)) return error(Code::io, quote(path), " is no regular file");

@@ -8,10 +8,10 @@
 
 namespace tenon {
 
-// Little- or big-endian, row- or column-major; booleans, integers, floats, complex. Bad files give an error naming the
-// path.
+// Little- or big-endian, row- or column-major; booleans, integers, floats, complex. For an invalid file, the error
+// names the path.
 TENON_API Result<Tensor> read_npy(const std::string& path);
-// Types that NumPy lacks (bf16, 8-bit floats, narrow integers) are Code::unsupported, with the type's name.
+// Types that NumPy lacks (bf16, 8-bit floats, narrow integers) are Code::unsupported, naming the type.
 TENON_API Result<void> write_npy(const std::string& path, const Tensor& tensor);
 
 }  // namespace tenon

@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-// Sign, then exponent, then mantissa; the least exponent holds zero and the denormals.
+// Sign, then exponent, then mantissa; the least exponent represents zero and the denormals.
 struct Format {
   int exponent_bits;
   int mantissa_bits;
@@ -18,7 +18,7 @@ struct Format {
   uint64_t max_finite;  // code of the largest finite magnitude
   uint64_t infinity;    // 0: the format has none
   uint64_t nan;         // as the low bits; 0: the format has none
-  bool unsigned_zero;   // the code of -0 is the NaN, and the only one
+  bool unsigned_zero;   // the code of -0 is the only NaN
 
   int bits() const { return 1 + exponent_bits + mantissa_bits; }
   uint64_t sign_bit() const { return uint64_t{1} << (bits() - 1); }
@@ -74,13 +74,13 @@ double decode(const Format& format, uint64_t bits) {
   return negative ? -magnitude : magnitude;
 }
 
-// The code of a finite magnitude rounded to nearest even, as if the exponents went on without end.
+// The code of a finite magnitude rounded to nearest even, as if the range of exponents were unbounded.
 uint64_t round_to_code(const Format& format, double magnitude) {
   const int exponent = std::max(exponent_of(magnitude), 1 - format.bias);
   // In units of the last place the significand is below 2^(mantissa_bits + 1): adding 2^52 rounds it to an integer.
   const double scaled = magnitude * power_of_two(format.mantissa_bits - exponent);
   const double rounded = (scaled + 0x1p52) - 0x1p52;
-  // A denormal's exponent field is 0, and a normal's significand carries its hidden bit into the field; so does a
+  // The exponent field of a denormal is 0; the significand of a normal carries its hidden bit into the field, as does a
   // significand that was rounded up to the next power of two.
   return (static_cast<uint64_t>(exponent + format.bias - 1) << format.mantissa_bits) + static_cast<uint64_t>(rounded);
 }
@@ -149,7 +149,7 @@ void store_word(std::byte* data, int64_t index, uint64_t value) {
   std::memcpy(data + static_cast<size_t>(index) * sizeof(Word), &word, sizeof(Word));
 }
 
-// Where an element lies in the bit stream.
+// The position of an element in the bit stream.
 struct BitPlace {
   BitPlace(int bits, int64_t index)
       : byte((static_cast<uint64_t>(index) * static_cast<uint64_t>(bits)) >> 3),
@@ -157,7 +157,7 @@ struct BitPlace {
         bytes((shift + bits + 7) / 8) {}
   uint64_t byte;
   int shift;
-  int bytes;  // touched: 1 to 9. The bytes beyond the last element are not ours to read
+  int bytes;  // accessed: 1 to 9. The bytes after the last element must not be read
 };
 
 }  // namespace

@@ -17,28 +17,28 @@ namespace tenon {
 
 class Tensor;
 
-// What happens to values that a narrow type cannot hold.
+// The treatment of values that a narrow type cannot represent.
 struct ConvertOptions {
-  // 8-bit floats: too large or infinite becomes the largest finite value (true), or infinity, else NaN, as the format
-  // has it (the `saturate` attribute of ONNX Cast and QuantizeLinear). The other floats ignore it: f4e2m1 always
-  // saturates, the wider ones overflow to infinity.
+  // 8-bit floats: values that are too large or infinite become the largest finite value (true), or infinity, or NaN if
+  // the format lacks infinity (the `saturate` attribute of ONNX Cast and QuantizeLinear). Other floats ignore it:
+  // f4e2m1 always saturates, the wider ones overflow to infinity.
   bool saturate = true;
-  // f8e8m0 only, which holds powers of two: the next one upwards, downwards, or the nearer (halfway: upwards;
-  // nearest_even: halfway to the even code).
+  // f8e8m0 only, which holds powers of two: rounds up, down, or to the nearer one (ties up; nearest_even: ties to the
+  // even code).
   enum class Rounding : uint8_t { nearest_even, up, down, nearest } e8m0_rounding = Rounding::up;
 };
 
 // A float format given by its bits in the low part of an unsigned integer. `decode` is exact; `encode` rounds to
 // nearest, ties to even, once (from double: no double rounding). NaN keeps its sign where the format has one; f4e2m1,
-// which has no NaN, gets -0, as the ONNX cases do. f8e8m0 has no sign and no zero: it takes the magnitude, and what is
-// below its least value 2^-127 becomes that. Formulas: "Float stored in 8 bits", "Float stored in 4 bits" of the ONNX
+// which has no NaN, gives -0, as in the ONNX cases. f8e8m0 has no sign and no zero: it takes the magnitude, and values
+// below its least value 2^-127 become that. Formulas: "Float stored in 8 bits", "Float stored in 4 bits" of the ONNX
 // documentation, and the OCP Microscaling Formats specification 1.0.
 TENON_API double decode_float(ElementType format, uint64_t bits);
 TENON_API uint64_t encode_float(ElementType format, double value, const ConvertOptions& options = {});
 
 namespace detail {
-// `value` as a double, rounded to odd where 53 bits do not hold it: rounding that to a format of at most 40 bits of
-// significand then gives what rounding `value` at once would (Boldo and Melquiond, "Emulation of FMA and correctly
+// `value` as a double, rounded to odd if 53 bits do not hold it. Rounding that to a format with at most 40 bits of
+// significand then gives the same as rounding `value` directly (Boldo and Melquiond, "Emulation of FMA and correctly
 // rounded sums: proved algorithms using rounding to odd", 2008).
 template <std::integral T>
 constexpr double odd_double(T value) {
@@ -85,7 +85,7 @@ struct bf16 {
   static uint16_t round(float value);
 };
 
-// No branch depends on the machine's rounding or flush-to-zero mode, but for f16's denormal results (nearest is
+// Independent of the machine's rounding and flush-to-zero modes, except for f16's denormal results (nearest is
 // assumed).
 inline f16::operator float() const {
   const uint32_t sign = (bits & 0x8000u) << 16, magnitude = (bits & 0x7fffu) << 13;
@@ -95,7 +95,7 @@ inline f16::operator float() const {
   } else if (magnitude >= 0x00800000u) {
     out = magnitude + 0x38000000u;  // the biases differ by 127 - 15
   } else {
-    // 2^-14 * (1 + fraction) less 2^-14: the denormal's value, made of normal numbers.
+    // 2^-14 * (1 + fraction) - 2^-14: the denormal's value, computed with normal numbers.
     out = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude + 0x38800000u) - 0x1p-14f);
   }
   return std::bit_cast<float>(out | sign);
@@ -112,7 +112,7 @@ inline uint16_t f16::round(float value) {
   } else if (magnitude >= 0x38800000u) {
     out = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
   } else {
-    // Added to 0.5, whose last place is 2^-24, f16's least denormal: the adder rounds.
+    // Added to 0.5, whose last place is 2^-24, f16's least denormal: the addition rounds.
     out = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000u;
   }
   return static_cast<uint16_t>(out | sign);
@@ -134,7 +134,7 @@ struct Storage<bool> {
   using type = uint8_t;
 };
 }  // namespace detail
-// The C++ type in memory: T itself, but one byte for bool.
+// The C++ type in memory: T itself, except one byte for bool.
 template <class T>
 using storage_of = typename detail::Storage<T>::type;
 
@@ -171,8 +171,8 @@ constexpr bool holds_storage(ElementType element) {
     return element == element_type_of<T>();
 }
 
-// Runs body.template operator()<T>() with the C++ type of `element`, for those that have one: f64 f32 f16 bf16, 8- to
-// 64-bit integers, bool. False when there is none (8-bit and narrower floats, other widths, strings, complex).
+// Runs body.template operator()<T>() with the C++ type of `element`, if it has one: f64 f32 f16 bf16, 8- to 64-bit
+// integers, bool. False if there is none (8-bit and narrower floats, other widths, strings, complex).
 template <class Body>
 bool dispatch_number(ElementType element, Body&& body) {
   if (element == kF32) return body.template operator()<float>(), true;
@@ -195,20 +195,20 @@ bool dispatch_number(ElementType element, Body&& body) {
 TENON_API uint64_t load_bits(const std::byte* data, int bits, int64_t index);
 TENON_API void store_bits(std::byte* data, int bits, int64_t index, uint64_t value);
 
-// `source` in another element type, as ONNX Cast states it (where it leaves a case open, what is chosen here):
+// `source` in another element type, as ONNX Cast specifies (cases that it leaves open are decided here):
 //   float -> float    nearest even; narrow floats saturate or overflow by `options`
-//   float -> integer  truncation towards zero; what does not fit saturates, NaN becomes 0 (open in ONNX);
-//                     to integers narrower than a byte: nearest even, then the low bits (as the ONNX cases; open there
-//                     for more than 64 bits: saturated to i64 first)
+//   float -> integer  truncation towards zero; values out of range saturate, NaN becomes 0 (open in ONNX);
+//                     to integers narrower than a byte: nearest even, then the low bits (as in the ONNX cases; open
+//                     there for more than 64 bits: saturated to i64 first)
 //   integer -> integer  the low bits
 //   integer -> float  nearest even, once
 //   any -> bool       not zero (NaN is true);   bool -> any  0 or 1
-//   string -> number  decimal text, plain or scientific, "INF", "+INF", "-INF", "NaN" in any case; spaces around it are
-//                     skipped. To an integer: truncated and saturated. To floats narrower than f32: by way of f64
-//   number -> string  the shortest text that reads back as the same element; "INF", "-INF", "NaN"; an exponent only
-//   below
+//   string -> number  decimal text, plain or scientific, "INF", "+INF", "-INF", "NaN" in any case; surrounding spaces
+//                     are skipped. To an integer: truncated and saturated. To floats narrower than f32: through f64
+//   number -> string  the shortest text that parses to the same element; "INF", "-INF", "NaN"; an exponent only below
 //                     1e-4 and from 1e16
-// An unparsable string is an error that quotes it. Complex converts only to complex. The same type gives `source`
+// An unparsable string is an error that quotes it. Complex converts only to complex. Conversion to the same type
+// returns `source` itself, sharing its bytes.
 // itself, sharing its bytes.
 TENON_API Result<Tensor> convert(const Tensor& source, ElementType to, const ConvertOptions& options = {});
 

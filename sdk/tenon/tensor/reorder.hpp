@@ -1,20 +1,20 @@
-// Reorder: the elements of a tensor from one layout into another.
+// Reorder: copies the elements of a tensor from one layout into another.
 //
 //   TENON_TRY(plan, plan_reorder(nchw, nchw16c));            // same shape, same element bits
 //   TENON_OK(plan.run(source, destination, pool));
 //
 // Plan.  Bit offsets in a layout with digits are a sum over its variables, so the plan is made variable by variable.
-// Where the places of both radix chains, taken together, each divide the next one, the variable becomes one loop per
-// place: its values [0, D) are cut greedily into whole blocks of the largest place, then of the next one, and so on,
-// so that no loop has a tail inside. Otherwise (6c -> 4c, offsets, folds) one period, the least common multiple of the
-// places, is cut at every border of both chains; each piece is one run on both sides and repeats with the period.
-// The product of the parts of all variables are nests of loops with constant strides, each run on its own:
-// contiguous loops become the unit that is copied, two loops with unit strides on different sides are transposed in
-// tiles of vectors. Of a ragged or swizzled layout each box that crosses no border of a block, and keeps the bits that
-// swizzle, is such a nest. Index maps and what is left go by tables of offsets, or slot by slot through the inverse.
+// If the places of both radix chains, merged, each divide the next one, the variable becomes one loop per place: its
+// values [0, D) are divided greedily into whole blocks of the largest place, then of the next one, and so on, so that
+// no loop has a tail inside. Otherwise (6c -> 4c, offsets, folds) one period, the least common multiple of the places,
+// is divided at every border of both chains; each piece is one run on both sides and repeats with the period.
+// The product of the parts of all variables gives loop nests with constant strides, each run on its own: contiguous
+// loops become the unit that is copied, and two loops with unit strides on different sides are transposed in tiles of
+// vectors. In a ragged or swizzled layout, each box that crosses no block border and keeps the swizzling bits is such a
+// nest. Index maps and what remains use tables of offsets, or the inverse, slot by slot.
 //
-// Padding.  Every slot of the destination that holds no element gets its fill, bits of a word without a slot and bytes
-// behind the last word get 0. With an undefined fill, and in a view, they keep what they have. Padding of the source
+// Padding.  Every slot of the destination that holds no element gets its fill; bits of a word without a slot and bytes
+// after the last word become 0. With an undefined fill, and in a view, they are left unchanged. Padding of the source
 // is never copied.
 #pragma once
 #include <cstddef>
@@ -34,11 +34,11 @@
 namespace tenon {
 
 enum class ReorderKind : uint8_t {
-  no_op,      // same_function: the bytes may be taken as they are
+  no_op,      // same_function: the bytes may be used as they are
   copy,       // one run of bytes
   runs,       // loops around runs of whole bytes, or around one strided element
-  transpose,  // of tiles
-  bits,       // elements or words that do not lie on bytes
+  transpose,  // in tiles
+  bits,       // elements or words that are not byte-aligned
   pieces,     // radices that do not nest
   elements,   // no nests: rows by tables of offsets, or one by one through apply() and inverse()
 };
@@ -47,11 +47,11 @@ TENON_API std::string_view reorder_kind_name(ReorderKind kind);
 struct ReorderLoop {
   int64_t count = 1;
   int64_t from_bits = 0, to_bits = 0;  // strides
-  bool tail = false;                   // the last block of its variable has less than `count`
+  bool tail = false;                   // the last block of its variable has fewer than `count`
   bool operator==(const ReorderLoop&) const = default;
 };
 
-// Of a variable whose radices do not nest: [start, length) within a period, each one run on both sides.
+// For a variable whose radices do not nest: [start, length) within a period, each one run on both sides.
 struct ReorderPieces {
   std::string variable;
   int64_t period = 0;
@@ -59,7 +59,7 @@ struct ReorderPieces {
   bool operator==(const ReorderPieces&) const = default;
 };
 
-// Bytes per second (or any unit of time) of accesses in runs of this many bytes, rising.
+// Bytes per second (or any unit of time) for accesses in runs of this many bytes, ascending.
 struct BandwidthTable {
   struct Entry {
     int64_t run_bytes = 1;
@@ -67,7 +67,7 @@ struct BandwidthTable {
   };
   std::vector<Entry> entries;
   double setup_seconds = 0;  // per reorder
-  // Of the last entry whose run is not longer; of the first one for shorter runs. 1 for an empty table.
+  // Of the last entry whose run is not longer, or of the first one for shorter runs. 1 for an empty table.
   TENON_API double at(int64_t run_bytes) const;
 };
 
@@ -81,21 +81,22 @@ class TENON_API ReorderPlan {
   const Layout& from() const;
   const Layout& to() const;
   ReorderKind kind() const;
-  // Outermost first: by falling stride in the destination, units gone, neighbours joined that nest on both sides.
-  // Empty where pieces() is not, for ReorderKind::elements, and for ragged and swizzled layouts.
+  // Outermost first: by descending stride in the destination, without loops of one iteration, and with adjacent loops
+  // merged that nest on both sides. Empty if pieces() is not, for ReorderKind::elements, and for ragged and swizzled
+  // layouts.
   const std::vector<ReorderLoop>& loops() const;
   const std::vector<ReorderPieces>& pieces() const;
   bool has_tail() const;
-  // "transpose: [2 60 60] [20 1 3] [3 20 1]", strides in elements, or in bits ("60b") where those are not whole.
+  // "transpose: [2 60 60] [20 1 3] [3 20 1]", strides in elements, or in bits ("60b") if they are not whole elements.
   std::string to_string() const;
 
-  // `source` has from().bytes(), `destination` to().bytes() or more; they do not overlap, but a no_op plan may be run
-  // in place, and then does nothing. The result depends neither on the number of threads nor on `task_bytes`, which
-  // are what is worth a task of its own.
+  // `source` must have at least from().bytes(), `destination` at least to().bytes(). They must not overlap, except that
+  // a no_op plan may be run in place, and then does nothing. The result depends neither on the number of threads nor on
+  // `task_bytes`, the amount of data that is worth a task of its own.
   Result<void> run(std::span<const std::byte> source, std::span<std::byte> destination,
                    ParallelFor& parallel = serial(), int64_t task_bytes = 64 << 10) const;
 
-  // Inside of the room.
+  // Internal to the room.
   explicit ReorderPlan(std::shared_ptr<const detail::ReorderProgram> program) : program_(std::move(program)) {}
 
  private:
@@ -105,8 +106,8 @@ class TENON_API ReorderPlan {
 // Fails when shapes or element bits differ.
 TENON_API Result<ReorderPlan> plan_reorder(const Layout& from, const Layout& to);
 
-// Time of a reorder: bytes of `from` / bandwidth at its longest run + bytes of `to` / bandwidth at its longest run +
-// setup; 0 for the same function. Padding counts on both sides, since it lies in the cache lines that are read, too.
+// Time of a reorder: bytes of `from` / bandwidth for its longest run + bytes of `to` / bandwidth for its longest run +
+// setup; 0 for the same function. Padding counts on both sides, because it is in the cache lines that are accessed.
 // Fails as plan_reorder does.
 TENON_API Result<double> reorder_cost(const Layout& from, const Layout& to, const BandwidthTable& bandwidth);
 

@@ -1,4 +1,4 @@
-// Inside of the room: bits that lie side by side, written without touching a byte that has none of them.
+// Internal to the room: ranges of bits, written without accessing bytes outside them.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -10,7 +10,7 @@ namespace tenon::detail {
 
 static_assert(std::endian::native == std::endian::little, "words are moved as they lie in memory");
 
-// Bits to read. Only bytes up to `end` are touched, and no byte before the one asked for.
+// Bits to read. Only bytes up to `end` are accessed, and none before the requested one.
 struct BitSource {
   const std::byte* bytes;
   const std::byte* end;
@@ -34,14 +34,14 @@ struct BitSource {
   }
 };
 
-// Bits from `at` on, in order. Keeps the other bits of the first and the last byte.
+// Writes bits from position `at` on, in order. Preserves the other bits of the first and the last byte.
 class BitWriter {
  public:
   BitWriter(std::byte* bytes, int64_t at) : next_(bytes + (at >> 3)), held_(at & 7) {
     if (held_) word_ = static_cast<uint64_t>(*next_) & ((uint64_t{1} << held_) - 1);
   }
 
-  // `count` bits, at most 32; those above are 0.
+  // `count` bits, at most 32; the bits above must be 0.
   void put(uint64_t value, int64_t count) {
     word_ |= value << held_;
     held_ += count;
@@ -67,7 +67,7 @@ class BitWriter {
       put(source.load(from, some), some);
     }
   }
-  // Ends the writing.
+  // To be called after the last bits.
   void flush() {
     for (; held_ >= 8; held_ -= 8, word_ >>= 8) *next_++ = static_cast<std::byte>(word_ & 0xff);
     if (held_ == 0) return;
@@ -81,7 +81,7 @@ class BitWriter {
   uint64_t word_ = 0;
 };
 
-// A long run of bits, a word at a time.
+// Copies a long range of bits, a word at a time.
 inline void copy_bits(const BitSource& source, int64_t from, std::byte* destination, int64_t to, int64_t count) {
   const int64_t head = std::min(-to & 7, count), words = (count - head) >> 6;
   BitWriter front(destination, to);
@@ -96,7 +96,7 @@ inline void copy_bits(const BitSource& source, int64_t from, std::byte* destinat
     std::byte* out = destination + (to >> 3);
     const int64_t shift = from & 7;
     for (int64_t i = 0; i < words; ++i, in += 8, out += 8) {
-      // The last bits of the word lie in a ninth byte.
+      // The last bits of the word are in a ninth byte.
       uint64_t word;
       std::memcpy(&word, in, 8);
       word = word >> shift | static_cast<uint64_t>(in[8]) << (64 - shift);

@@ -1,4 +1,4 @@
-// The transpose of matrices in squares of 16 bytes.
+// Transposes matrices in squares of 16 bytes.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,7 +12,7 @@
 namespace tenon::detail {
 namespace {
 
-// The side of a square, and how often its rows take turns.
+// The side of a square, and the number of interleaving steps of its rows.
 template <class T>
 constexpr int kSquare = Vector<T>::kCount;
 template <class T>
@@ -20,8 +20,8 @@ constexpr int kSteps = std::countr_zero(unsigned{kSquare<T>});
 template <class T, int kLanes>
 using Squares = VectorOf<T, kLanes * kVectorBytes>[kSquare<T>];
 
-// A step from row to row. What it leads to is kept from the compiler, which else has a pointer of its own for each row,
-// in memory.
+// A step from row to row. The result is opaque to the compiler, which would otherwise keep a pointer for each row, in
+// memory.
 template <class Byte>
 TENON_INLINE Byte* next_of(Byte* row, int64_t pitch) {
   row += pitch;
@@ -29,18 +29,18 @@ TENON_INLINE Byte* next_of(Byte* row, int64_t pitch) {
   return row;
 }
 
-// Rows of a source from one of them on.
+// The rows of a source, starting at one of them.
 struct AllRows {
   const std::byte* first;
   int64_t pitch;
   TENON_INLINE const std::byte* or_zeros(const std::byte* row, int64_t) const { return row; }
 };
-// The same, where rows from number `held` on are 0.
+// The same, with zeros for rows from number `held` on.
 struct HeldRows {
   const std::byte* first;
   int64_t pitch, held;
   alignas(kTileBytes) static constexpr std::byte kZeros[kTileBytes] = {};
-  // Chosen at once: else the compiler makes two ways of all that follows.
+  // Selected immediately; otherwise the compiler duplicates all that follows.
   TENON_INLINE const std::byte* or_zeros(const std::byte* row, int64_t number) const {
     const std::byte* chosen = number < held ? row : kZeros;
     asm("" : "+r"(chosen));
@@ -48,17 +48,17 @@ struct HeldRows {
   }
 };
 
-// In place of a distance: lines, which are whole and aligned, are stored non-temporally.
+// In place of a distance: whole, aligned lines are stored non-temporally.
 constexpr int64_t kNonTemporal = INT64_MIN;
 
-// Columns of a destination, some rows of each.
+// Columns of a destination, of some rows each.
 struct Strip {
   std::byte* first;
   int64_t pitch, bytes;
-  int64_t ahead;  // from what is written to what is written next, or kNonTemporal
+  int64_t ahead;  // distance to what is written next, or kNonTemporal
 };
 
-// The next line of the rows: they are too far apart for the processor to see streams.
+// Prefetches the next line of the rows: they are too far apart for the hardware prefetchers.
 template <class T>
 void fetch_line(const TransposeTask& task, int64_t row, int64_t rows, int64_t column) {
   if (column >= task.columns) return;
@@ -68,7 +68,7 @@ void fetch_line(const TransposeTask& task, int64_t row, int64_t rows, int64_t co
   }
 }
 
-// In each 16 bytes: elements of the lower or upper halves of both, taken in turn.
+// In each lane of 16 bytes: interleaves the elements of the lower or upper halves of both.
 template <class T, int kLanes, bool kUpper>
 TENON_INLINE void take_in_turn(const VectorOf<T, kLanes * kVectorBytes>& a, const VectorOf<T, kLanes * kVectorBytes>& b,
                                VectorOf<T, kLanes * kVectorBytes>& out) {
@@ -81,9 +81,9 @@ TENON_INLINE void take_in_turn(const VectorOf<T, kLanes * kVectorBytes>& a, cons
   out = __builtin_shuffle(a, b, order);
 }
 
-// Vectors i and i + n/2 are taken in turn, some times. Of the bits of (vector, element of the lane) each time the
-// highest one becomes the lowest: log2(n) times make columns of rows, and as many as the bits of the elements rows of
-// columns.
+// Interleaves vectors i and i + n/2 several times. Each time, the highest bit of (vector, element of the lane) becomes
+// the lowest: log2(n) times turn rows into columns, and as many times as an element's number has bits turn columns into
+// rows.
 template <class T, int kLanes, int kTimes, int kVectors>
 TENON_INLINE void take_turns(VectorOf<T, kLanes * kVectorBytes> (&vectors)[kVectors]) {
   VectorOf<T, kLanes * kVectorBytes> next[kVectors];
@@ -99,12 +99,12 @@ TENON_INLINE void take_turns(VectorOf<T, kLanes * kVectorBytes> (&vectors)[kVect
   }
 }
 
-// A call of its own: inlined, the compiler warns of lengths that do not occur.
+// A call of its own: inlined, the compiler warns about lengths that do not occur.
 [[gnu::noinline]] void copy_part(std::byte* to, const std::byte* from, int64_t bytes) {
   copy_up_to_vector(to, from, bytes);
 }
 
-// Up to a square of columns and rows, at the borders of matrices that are no longer.
+// At most a square of columns and rows, at the borders of matrices that are no longer than that.
 template <class T>
 void move_small(const TransposeTask& task, int64_t row) {
   constexpr int64_t kSide = kSquare<T>, kSize = sizeof(T);
@@ -121,7 +121,7 @@ void move_small(const TransposeTask& task, int64_t row) {
   }
 }
 
-// How many of its rows have 16 bytes that may be read.
+// The number of rows with 16 readable bytes.
 template <class T>
 int64_t readable_rows(const TransposeTask& task) {
   constexpr int64_t kSize = sizeof(T);
@@ -130,7 +130,7 @@ int64_t readable_rows(const TransposeTask& task) {
   return std::clamp<int64_t>((bytes - kVectorBytes) / task.source_pitch + 1, 0, task.rows);
 }
 
-// Sees TENON_TARGET where it is used.
+// TENON_TARGET is expanded where this is used.
 #define TENON_KERNEL [[gnu::always_inline]] TENON_TARGET inline
 
 namespace baseline {
@@ -142,7 +142,7 @@ namespace baseline {
 }  // namespace baseline
 
 #if defined(__x86_64__)
-// Of what the compiler's own headers leave undefined.
+// For warnings about what the compiler's own headers leave undefined.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 __m128i load_vector(const std::byte* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }

@@ -1,11 +1,11 @@
-// Inside of reorder_blocks.cpp, which includes it once for each instruction set, in a namespace of its own, with
-// TENON_TARGET, the attribute of its functions, and TENON_LANES, how many lanes of 16 bytes its widest vectors have.
+// Internal to reorder_blocks.cpp, which includes this file once per instruction set, in a namespace of its own, with
+// TENON_TARGET, the attribute of its functions, and TENON_LANES, the number of 16-byte lanes in its widest vectors.
 //
 // Squares of elements, 16 bytes on either side, are transposed in the lanes of vectors, as many at once as there are
-// lanes: vector i holds row i of each. Squares below one another (kGroups of them) make one piece of each column in the
-// destination; those side by side lie in the same rows.
+// lanes: vector i holds row i of each. Squares below one another (kGroups of them) give one piece of each column in the
+// destination; adjacent squares have the same rows.
 
-// 16 bytes for each lane.
+// Loads 16 bytes for each lane.
 template <int kLanes, class V>
 TENON_KERNEL void load_lanes(const std::byte* const (&from)[kLanes], V& out) {
   if constexpr (kLanes == 1) std::memcpy(&out, from[0], kVectorBytes);
@@ -25,7 +25,7 @@ TENON_KERNEL void load_lanes(const std::byte* const (&from)[kLanes], V& out) {
 #endif
 }
 
-// kGroups lanes, beginning with number kPart * kGroups.
+// Stores kGroups lanes, starting with number kPart * kGroups.
 template <int kLanes, int kGroups, int kPart, class V>
 TENON_KERNEL void store_part(const V& in, std::byte* to) {
   if constexpr (kPart == 0) {
@@ -46,7 +46,7 @@ TENON_KERNEL void store_part(const V& in, std::byte* to) {
 #endif
 }
 
-// All parts, and of each all vectors, `step` apart.
+// Stores all parts, and of each part all vectors, `step` apart.
 template <int kLanes, int kGroups, int kVectors, int kPart = 0, class V>
 TENON_KERNEL void store_parts(const V (&in)[kVectors], std::byte* to, int64_t step) {
 #pragma GCC unroll 16
@@ -54,8 +54,8 @@ TENON_KERNEL void store_parts(const V (&in)[kVectors], std::byte* to, int64_t st
   if constexpr ((kPart + 1) * kGroups < kLanes) store_parts<kLanes, kGroups, kVectors, kPart + 1>(in, to, step);
 }
 
-// Whole vectors; or, of each, the first `bytes`. There are more streams of them than the processor sees, so it is told
-// what is written next: `ahead` of this.
+// Stores whole vectors or, of each, the first `bytes`. There are more streams than the hardware prefetcher tracks, so
+// what is written next is prefetched: `ahead` bytes from here.
 template <int kLanes, int kVectors, class V>
 TENON_KERNEL void store_columns(const V (&in)[kVectors], std::byte* to, int64_t step, [[maybe_unused]] int64_t bytes,
                                 int64_t ahead) {
@@ -79,7 +79,7 @@ TENON_KERNEL void store_columns(const V (&in)[kVectors], std::byte* to, int64_t 
     }
   }
 #endif
-  if (ahead == kNonTemporal) ahead = 0;  // shorter vectors than lines are not stored so
+  if (ahead == kNonTemporal) ahead = 0;  // no non-temporal stores for vectors shorter than cache lines
 #pragma GCC unroll 16
   for (int i = 0; i < kVectors; ++i, to = next_of(to, step)) {
     __builtin_prefetch(to + ahead + kBytes - 1, 1);
@@ -87,8 +87,8 @@ TENON_KERNEL void store_columns(const V (&in)[kVectors], std::byte* to, int64_t 
   }
 }
 
-// Of each lane `bytes`, in rising order of their places: where they are followed by others of the destination, up to
-// `end`, all 16 bytes are written and those behind are mended by what comes next.
+// Stores `bytes` of each lane, in ascending order of addresses. Where more data follow, up to `end`, all 16 bytes are
+// written, and the excess is overwritten by the next store.
 template <int kLanes, int kVectors, int kPart = 0, class V>
 TENON_KERNEL void store_short(const V (&in)[kVectors], std::byte* to, int64_t step, int64_t bytes,
                               const std::byte* end) {
@@ -125,7 +125,7 @@ TENON_KERNEL void load_squares(const Rows& rows, int64_t offset, Squares<T, kLan
   }
 }
 
-// `bytes` of each column, where they are not whole vectors.
+// `bytes` of each column, if they are not whole vectors.
 template <class T, int kLanes, int kGroups, class Rows>
 TENON_KERNEL void move_squares(const Rows& rows, int64_t column, const Strip& to) {
   Squares<T, kLanes> squares;
@@ -139,7 +139,7 @@ TENON_KERNEL void move_squares(const Rows& rows, int64_t column, const Strip& to
   }
 }
 
-// Columns up to `end`, the last ones over those before them.
+// Columns up to `end`; the last block overlaps the one before.
 template <class T, int kLanes, int kGroups, class Rows>
 TENON_TARGET void move_columns(const Rows& rows, const Strip& to, int64_t column, int64_t end) {
   constexpr int64_t kColumns = kSquare<T> * (kLanes / kGroups);
@@ -152,7 +152,7 @@ TENON_TARGET void move_columns(const Rows& rows, const Strip& to, int64_t column
   }
 }
 
-// Rows first to first + kSquare<T> * kGroups, where those that are not there are 0.
+// Rows first to first + kSquare<T> * kGroups; missing ones are 0.
 template <class T, int kGroups>
 TENON_TARGET void move_strip(const TransposeTask& task, bool far, int64_t row, int64_t column, int64_t end) {
   constexpr int64_t kSize = sizeof(T), kRows = kSquare<T> * kGroups, kColumns = kSquare<T> * (TENON_LANES / kGroups);
@@ -172,7 +172,7 @@ TENON_TARGET void move_strip(const TransposeTask& task, bool far, int64_t row, i
   }
 }
 
-// Rows from `row` on, of at least one square; the last ones over those before them, or as parts of vectors.
+// Rows from `row` on, at least one square; the last block overlaps the one before, or consists of partial vectors.
 template <class T, int kGroups>
 TENON_TARGET void move_rows(const TransposeTask& task, bool far, int64_t row, int64_t column, int64_t end) {
   constexpr int64_t kRows = kSquare<T> * kGroups;
@@ -187,8 +187,8 @@ TENON_TARGET void move_rows(const TransposeTask& task, bool far, int64_t row, in
   }
 }
 
-// Line by line of the source, so that there are no more streams to the destination than the processor sees. Rows of one
-// vector have one stream.
+// Iterates over cache lines of the source, so that there are no more destination streams than the hardware prefetcher
+// tracks. Rows of one vector form a single stream.
 template <class T>
 TENON_TARGET void move_lines(const TransposeTask& task, bool far) {
   constexpr int64_t kLine = kTileBytes / static_cast<int64_t>(sizeof(T));
@@ -198,7 +198,7 @@ TENON_TARGET void move_lines(const TransposeTask& task, bool far) {
     move_rows<T, TENON_LANES>(task, far, 0, column, std::min(column + line, task.columns));
   }
 #if TENON_LANES >= 4
-  if (task.non_temporal) _mm_sfence();  // before anybody is told that it is done
+  if (task.non_temporal) _mm_sfence();  // so that the stores are visible before completion is reported
 #endif
 }
 
@@ -241,7 +241,7 @@ TENON_KERNEL void interleave(const TransposeTask& task, int64_t column) {
   store_parts<kLanes, 1>(vectors, task.destination + column * kVectors * kSize, kVectorBytes);
 }
 
-// kVectors rows, fewer than a square has, side by side in the destination: a vector of it has several columns.
+// kVectors rows, fewer than a square has, adjacent in the destination: a vector of it contains several columns.
 template <class T, int kLanes, int kVectors>
 TENON_TARGET void move_narrow_rows(const TransposeTask& task, int64_t column) {
   constexpr int64_t kColumns = kSquare<T> * kLanes;
@@ -271,7 +271,7 @@ TENON_KERNEL void split(const TransposeTask& task, int64_t row) {
                         kRows * kSize);
 }
 
-// kVectors columns, fewer than a square has, side by side in the source: a vector of it has several rows.
+// kVectors columns, fewer than a square has, adjacent in the source: a vector of it contains several rows.
 template <class T, int kLanes, int kVectors>
 TENON_TARGET void move_narrow_columns(const TransposeTask& task, int64_t row) {
   constexpr int64_t kRows = kSquare<T> * kLanes;
@@ -284,8 +284,8 @@ TENON_TARGET void move_narrow_columns(const TransposeTask& task, int64_t row) {
   }
 }
 
-// Fewer columns than a square has, and at least as many rows. Up to `row_end` what lies behind the columns of the
-// source may be read.
+// Fewer columns than a square has, and at least as many rows. Up to `row_end`, memory after the columns of the source
+// may be read.
 template <class T, int kLanes>
 TENON_TARGET void move_few_columns(const TransposeTask& task, int64_t row, int64_t row_end) {
   constexpr int64_t kRows = kSquare<T> * kLanes, kSize = sizeof(T);

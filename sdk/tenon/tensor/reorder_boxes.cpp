@@ -1,5 +1,5 @@
-// Ragged and swizzled layouts. Their offset is no sum over variables, but each index of a box adds its own to it where
-// the box crosses no border of a block and keeps the bits that swizzle. So the strides are found by asking for offsets.
+// Ragged and swizzled layouts. Their offset is not a sum over variables. In a box that crosses no block border and
+// keeps the swizzling bits, however, each index adds its own term, so the strides are found by evaluating offsets.
 #include <algorithm>
 #include <functional>
 
@@ -8,20 +8,20 @@
 namespace tenon::detail {
 namespace {
 
-// Values of a group: the first one and loops of (count, step).
+// Values of a group: the first one, and loops of (count, step).
 struct LoopedRange {
   int64_t first = 0;
   std::vector<std::pair<int64_t, int64_t>> loops;
 };
 
-// One variable of one side: where its digits, in bits where they are swizzled, begin; and what must not vary in a box,
-// for it swizzles another digit: floor(z / begin) mod (end / begin).
+// One variable of one side: where its digits begin (its bits, where they are swizzled), and what must be constant in a
+// box because it swizzles another digit: floor(z / begin) mod (end / begin).
 struct Chain {
   Term term;
   std::vector<int64_t> places;
   std::vector<std::pair<int64_t, int64_t>> fixed;
 
-  // Does the offset bend between y - 1 and y, which are values of the variable?
+  // Whether the stride may change between y - 1 and y, which are values of the variable.
   bool is_border(int64_t x) const {
     if (x % term.div != 0) return false;
     const int64_t y = x / term.div % term.size;
@@ -63,7 +63,7 @@ class GroupCutter {
   }
 
  private:
-  // Of x, when they nest.
+  // In x, if they nest.
   std::optional<std::vector<int64_t>> common_places() const {
     std::vector<int64_t> places{1};
     for (const auto& chains : chains_) {
@@ -95,7 +95,7 @@ class GroupCutter {
     return std::ranges::any_of(chains_, [&](const auto& chains) { return std::ranges::any_of(chains, fixes); });
   }
 
-  // Whole blocks of the largest place, then of the next one in what is left, and so on.
+  // Whole blocks of the largest place, then of the next one in the remainder, and so on.
   std::optional<std::vector<LoopedRange>> cut_blocks(const std::vector<int64_t>& places) const {
     std::vector<LoopedRange> out;
     int64_t x = 0;
@@ -142,7 +142,7 @@ class GroupCutter {
   std::vector<Chain> chains_[2];
 };
 
-// The offsets of both sides at values of the groups.
+// The offsets of both sides for values of the groups.
 class Offsets {
  public:
   Offsets(const Layout& from, const Layout& to, const std::vector<Group>& groups)
@@ -166,7 +166,7 @@ class Offsets {
   Dims index_;
 };
 
-// The nest over a product of ranges; nothing where the offsets are not what its strides say.
+// The nest over a product of ranges; nothing if the offsets do not agree with its strides.
 std::optional<Nest> nest_of(Offsets& offsets, const std::vector<const LoopedRange*>& ranges, int64_t element_bits) {
   std::vector<int64_t> values;
   for (const LoopedRange* range : ranges) values.push_back(range->first);

@@ -1,34 +1,34 @@
-// Inside of reorder_blocks.cpp, as reorder_blocks_internal.hpp, for instruction sets that permute the bytes of a
-// vector: matrices of which one side is dense, its lines 64 bytes or fewer, a power of two; and squares of whole
+// Internal to reorder_blocks.cpp, like reorder_blocks_internal.hpp, for instruction sets that permute the bytes of a
+// vector: matrices with one dense side, whose lines have at most 64 bytes, a power of two; and squares of whole
 // vectors.
 //
-// A tile is some lines of the dense side, whole vectors of it. The other side has one piece of a vector for each
-// element of a line. Turns bring the bits of an element's number from the vectors into the lanes and back, and a
-// permutation of each vector puts the rest of them in order. Tiles are moved whole: the last one of a matrix lies over
-// those before it, and may be narrower.
+// A tile consists of some lines of the dense side, in whole vectors. The other side has one piece of a vector for each
+// element of a line. Exchanges between vectors ("turns") move the bits of an element's number from the vectors into the
+// lanes and back, and a permutation of each vector orders the rest of them. Tiles are moved whole: the last one of a
+// matrix overlaps those before it, and may be narrower.
 
-// kLine elements in a line; a vector of the other side has kPieces pieces.
+// kLine elements per line; a vector of the other side has kPieces pieces.
 template <class T, int kLine, int kPieces>
 struct Tile {
   static constexpr int kSize = sizeof(T), kSide = kSquare<T>, kAll = kTileBytes / kSize;
   static constexpr int kVectors = kLine / kPieces;
   static constexpr int kLines = kAll / kPieces;
   static constexpr int64_t kPieceBytes = kTileBytes / kPieces, kLineBytes = kLine * kSize;
-  // Pieces are at least the lane of a vector, and turns end within one.
+  // Pieces have at least the size of a lane of a vector, and turns end within one.
   static constexpr bool kExists = kPieces <= std::min(kLine, 4) && kVectors <= kSide;
 
   static constexpr int log2(int n) { return std::countr_zero(static_cast<unsigned>(n)); }
-  // Of the number of a vector, and of an element in its lane.
+  // Bits of the number of a vector, and of an element in its lane.
   static constexpr int kVectorBits = log2(kVectors), kLaneBits = log2(kSide);
-  // From lines to pieces: until the vector's number is of elements of a line, not of lines.
+  // Turns from lines to pieces: until the vector's number counts elements of a line, not lines.
   static constexpr int kPartTurns = kVectors == 1 ? 0 : kVectorBits + std::max(kLaneBits - log2(kLine), 0);
   static constexpr int kBelow = kLaneBits - kPartTurns;  // bits of an element's number below those of its vector
 
-  // Where element `e` of a line lies among the pieces.
+  // The position of element `e` of a line among the pieces.
   static constexpr int vector_of(int e) { return (e >> kBelow) % kVectors; }
   static constexpr int piece_of(int e) { return (e >> (kBelow + kVectorBits) << kBelow) + e % (1 << kBelow); }
 
-  // Of the elements of vector 0: where each lies in its lanes after the turns, as pieces come from there.
+  // For the elements of vector 0: the position of each in its lanes after the turns, when coming from pieces.
   static constexpr std::array<uint8_t, kTileBytes> from_lanes() {
     std::array<uint8_t, kTileBytes> out = {};
     for (int line = 0; line < kLines; ++line) {
@@ -61,7 +61,7 @@ struct Tile {
   }
 };
 
-// By the bytes of all vectors of a tile. None where all stay.
+// Permutes the bytes of all vectors of a tile; emits nothing for the identity.
 template <class V, int kVectors>
 TENON_KERNEL void permute(V (&vectors)[kVectors], const std::array<uint8_t, kTileBytes>& order) {
   const __m512i all = _mm512_loadu_si512(order.data());
@@ -77,9 +77,9 @@ constexpr bool is_identity(const std::array<uint8_t, kTileBytes>& order) {
   return true;
 }
 
-// Matrices up to here lie one behind the other as one stream: what is next is that of the next matrix.
+// Matrices up to this size are contiguous and form one stream: what follows is the next matrix.
 constexpr int64_t kSmallBytes = 8 << 10;
-// Rows are more streams than the processor sees.
+// Rows are more streams than the hardware prefetcher tracks.
 constexpr int64_t kFetchAhead = 4 * kTileBytes;
 
 template <class T>
@@ -87,7 +87,7 @@ TENON_KERNEL bool is_small(const TransposeTask& task) {
   return task.count > 1 && task.rows * task.columns * static_cast<int64_t>(sizeof(T)) <= kSmallBytes;
 }
 
-// The first so many bytes of a vector, none or all of them if there are fewer or more.
+// Mask of the first `bytes` bytes of a vector, clamped to none or all of them.
 TENON_KERNEL uint64_t first_bytes(int64_t bytes) {
   return bytes <= 0 ? 0 : bytes >= kTileBytes ? ~uint64_t{0} : ~uint64_t{0} >> (kTileBytes - bytes);
 }
@@ -105,7 +105,7 @@ TENON_KERNEL void load_pieces(const std::byte* const (&from)[kPieces], V& out) {
   }
 }
 
-// Rows side by side, from `column` on. `ahead`: to what is read next.
+// Joins adjacent rows, from `column` on. `ahead`: distance to what is read next.
 template <class T, int kLine, int kPieces, class Rows>
 TENON_KERNEL void join_tile(const TransposeTask& task, const Rows& rows, int64_t column, int64_t ahead) {
   using D = Tile<T, kLine, kPieces>;
@@ -125,13 +125,13 @@ TENON_KERNEL void join_tile(const TransposeTask& task, const Rows& rows, int64_t
   static constexpr auto kOrder = D::to_lanes();
   if constexpr (!is_identity(kOrder)) permute(vectors, kOrder);
   take_turns<T, 4, D::kVectorBits>(vectors);
-  // A line that is a vector may have a gap behind it.
+  // A line that is a whole vector may be followed by a gap.
   const int64_t pitch = D::kLineBytes == kTileBytes ? task.destination_pitch : kTileBytes;
   std::byte* to = task.destination + column * (D::kLineBytes == kTileBytes ? pitch : D::kLineBytes);
   store_columns<4>(vectors, to, pitch, kTileBytes, D::kVectors * pitch);
 }
 
-// A piece of each element of the lines, from number kElement on.
+// Stores a piece of each element of the lines, from number kElement on.
 template <class T, int kLine, int kPieces, int kElement = 0, class V, int kVectors>
 TENON_KERNEL void store_elements(const V (&vectors)[kVectors], std::byte* to, int64_t pitch, int64_t ahead) {
   using D = Tile<T, kLine, kPieces>;
@@ -142,7 +142,7 @@ TENON_KERNEL void store_elements(const V (&vectors)[kVectors], std::byte* to, in
   }
 }
 
-// Columns side by side, from `row` on. `ahead`: to what is written next.
+// Splits adjacent columns, from `row` on. `ahead`: distance to what is written next.
 template <class T, int kLine, int kPieces>
 TENON_KERNEL void part_tile(const TransposeTask& task, int64_t row, int64_t ahead) {
   using D = Tile<T, kLine, kPieces>;
@@ -178,7 +178,7 @@ TENON_KERNEL void part_line(const TransposeTask& task, int64_t row) {
   }
 }
 
-// Lines from number `line` on of task.columns, which are at least as many as the narrowest tile has.
+// Lines of task.columns from number `line` on; there are at least as many as the narrowest tile has.
 template <class T, int kLine, int kPieces, class Rows>
 TENON_KERNEL void join_lines(const TransposeTask& task, const Rows& rows, int64_t line, int64_t ahead) {
   using D = Tile<T, kLine, kPieces>;
@@ -193,7 +193,7 @@ TENON_KERNEL void join_lines(const TransposeTask& task, const Rows& rows, int64_
   }
   join_tile<T, kLine, kPieces>(task, rows, lines - D::kLines, ahead);
 }
-// The same of task.rows.
+// The same for task.rows.
 template <class T, int kLine, int kPieces>
 TENON_KERNEL void part_lines(const TransposeTask& task, int64_t line, int64_t ahead) {
   using D = Tile<T, kLine, kPieces>;
@@ -209,7 +209,7 @@ TENON_KERNEL void part_lines(const TransposeTask& task, int64_t line, int64_t ah
   part_tile<T, kLine, kPieces>(task, lines - D::kLines, ahead);
 }
 
-// Of all matrices. A small one has no time for a call of its own.
+// All matrices. For a small one, a call of its own would take too long.
 template <class T, int kLine, class Rows>
 TENON_TARGET void join_matrices(TransposeTask task, Rows rows) {
   constexpr int kPieces = std::max(kLine / kSquare<T>, 1);
@@ -230,7 +230,7 @@ TENON_TARGET void part_matrices(TransposeTask task) {
   }
 }
 
-// False: their lines are others, or fewer than a tile has.
+// False: their lines have a different size, or there are fewer than a tile has.
 template <class T, int kLine>
 TENON_TARGET bool move_dense(const TransposeTask& task) {
   constexpr int64_t kSize = sizeof(T);
@@ -253,7 +253,7 @@ TENON_TARGET bool move_dense(const TransposeTask& task) {
   return false;
 }
 
-// A square of whole vectors: as squares of 16 bytes, where turns are taken over all of the vector.
+// Transposes a square of whole vectors: like squares of 16 bytes, with turns over the whole vector.
 template <class T>
 TENON_KERNEL void turn_square(VectorOf<T, kTileBytes> (&lines)[kTileBytes / sizeof(T)]) {
   constexpr int kSide = kTileBytes / sizeof(T);
@@ -274,7 +274,7 @@ TENON_KERNEL void turn_square(VectorOf<T, kTileBytes> (&lines)[kTileBytes / size
   }
 }
 
-// One of them. `fetched`: to what is read next, `ahead`: from what is written to what is written next.
+// One square. `fetched`: distance to what is read next, `ahead`: from what is written to what is written next.
 template <class T, class Rows>
 TENON_KERNEL void move_square(const TransposeTask& task, const Rows& rows, int64_t row, int64_t column, int64_t fetched,
                               int64_t ahead) {
@@ -291,7 +291,7 @@ TENON_KERNEL void move_square(const TransposeTask& task, const Rows& rows, int64
   store_columns<4>(lines, to, task.destination_pitch, kTileBytes, ahead);
 }
 
-// What there is of one.
+// One square that is only partly inside the matrix.
 template <class T>
 TENON_TARGET void move_part_of_square(const TransposeTask& task, int64_t row, int64_t column) {
   constexpr int64_t kSize = sizeof(T), kSide = kTileBytes / kSize;
@@ -316,8 +316,8 @@ TENON_TARGET void move_part_of_square(const TransposeTask& task, int64_t row, in
   }
 }
 
-// Of the first kSide columns all rows, or of the first kSide rows all columns, at least as many. What is left at the
-// end is a square over the one before, or a narrow tile.
+// All rows of the first kSide columns, or all columns of the first kSide rows, at least as many. What remains at the
+// end is a square that overlaps the one before, or a narrow tile.
 template <class T>
 TENON_TARGET void move_squares_down(const TransposeTask& task, bool small) {
   constexpr int64_t kSide = kTileBytes / sizeof(T), kNarrow = Tile<T, kSide, 4>::kLines;
@@ -336,13 +336,13 @@ TENON_TARGET void move_squares_across(const TransposeTask& task, const Rows& row
   const int64_t ahead = task.non_temporal ? kNonTemporal : kSide * task.destination_pitch;
   int64_t column = 0;
   for (; column + kSide <= task.columns; column += kSide) move_square<T>(task, rows, 0, column, fetched, ahead);
-  if (task.non_temporal) _mm_sfence();  // before anybody is told that it is done
+  if (task.non_temporal) _mm_sfence();  // so that the stores are visible before completion is reported
   if (column == task.columns) return;
   if (task.columns - column <= kNarrow) return join_tile<T, kSide, 4>(task, rows, task.columns - kNarrow, fetched);
   move_square<T>(task, rows, 0, task.columns - kSide, fetched, kSide * task.destination_pitch);
 }
 
-// Along the longer side.
+// Iterates along the longer side.
 template <class T>
 TENON_TARGET void move_squares_of_lines(const TransposeTask& task) {
   constexpr int64_t kSize = sizeof(T), kSide = kTileBytes / kSize;

@@ -7,19 +7,19 @@
 namespace tenon::detail {
 namespace {
 
-// Fields on either side.
+// Number of fields per tile on either side.
 template <class T>
 constexpr int64_t kTile = sizeof(T) <= 2 ? 64 : 32;
 
 constexpr uint64_t low_bits(uint64_t x, int64_t count) { return count < 64 ? x & ((uint64_t{1} << count) - 1) : x; }
 
-// To machine types; writes whole words of them.
+// Unpacks to machine types; writes whole words of them.
 template <class T>
 void unpack(const FieldWords<T>& fields, const BitSource& source, int64_t at, int64_t count, std::byte* out) {
   constexpr int64_t kCount = FieldWords<T>::kCount;
   const int64_t bits = kCount * fields.width();
   if (((at | bits) & 7) == 0) {
-    // Whole bytes.
+    // For whole bytes.
     const std::byte* from = source.bytes + (at >> 3);
     for (; count >= kCount && source.end - from >= 8; count -= kCount, at += bits, from += bits >> 3, out += 8) {
       uint64_t word;
@@ -37,12 +37,12 @@ void unpack(const FieldWords<T>& fields, const BitSource& source, int64_t at, in
   std::memcpy(out, &word, 8);
 }
 
-// From machine types; reads whole words of them.
+// Packs from machine types; reads whole words of them.
 template <class T>
 void pack(const FieldWords<T>& fields, const std::byte* in, int64_t count, std::byte* destination, int64_t at) {
   constexpr int64_t kCount = FieldWords<T>::kCount;
   if (const int64_t whole = kCount * fields.width(); ((at | whole) & 7) == 0) {
-    // Whole bytes: what is stored behind them is written next.
+    // For whole bytes: excess stored after them is overwritten next.
     for (; count * fields.width() >= 64 && count >= kCount; count -= kCount, at += whole, in += 8) {
       uint64_t word;
       std::memcpy(&word, in, 8);
@@ -87,7 +87,7 @@ void transpose_as(const BitSource& source, int64_t from, std::byte* destination,
   }
 }
 
-// Whether each field lies in the bytes of one T and in no fewer of them.
+// Whether each field is within the bytes of one T and uses all of them.
 template <class T>
 bool is_in_cells(int64_t at, int64_t step, int64_t width) {
   return step % 8 == 0 && ((at & 7) + width + 7) / 8 == static_cast<int64_t>(sizeof(T));
@@ -135,7 +135,7 @@ bool copy_as(const BitSource& source, int64_t from, std::byte* destination, int6
   return true;
 }
 
-// With the machine type that holds so many bits.
+// Calls f with the machine type that holds this many bits.
 template <class F>
 auto with_type_of(int64_t bits, const F& f) {
   if (bits <= 8) return f(uint8_t{});
@@ -153,7 +153,7 @@ void transpose_fields(const BitSource& source, int64_t from, std::byte* destinat
 
 bool copy_fields(const BitSource& source, int64_t from, std::byte* destination, int64_t to, const NestLoop& loop,
                  int64_t width) {
-  // Of the side with a type of its own for each field.
+  // For the side with a machine type of its own for each field.
   const int64_t bits = ((loop.to == width ? from : to) & 7) + width;
   return bits <= 64 && with_type_of(bits, [&]<class T>(T) {
     return copy_as<T>(source, from, destination, to, loop, width);

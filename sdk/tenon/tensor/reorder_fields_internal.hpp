@@ -1,15 +1,15 @@
-// Inside of the room: elements that do not fill machine types, several at a time within one machine word.
+// Internal to the room: elements that do not fill machine types, several at a time within one machine word.
 #pragma once
 #include <tenon/tensor/reorder_bits_internal.hpp>
 #include <tenon/tensor/reorder_internal.hpp>
 
 namespace tenon::detail {
 
-// Fields of up to so many bits are moved in machine types.
+// Fields of up to this many bits are moved in machine types.
 inline constexpr int64_t kMaxFieldBits = 63;
 
-// Fields of `width` bits side by side, to one T each, as many as a machine word holds; and back. Halves, quarters and
-// eighths of the word move apart.
+// Unpacks adjacent fields of `width` bits to one T each, as many as a machine word holds, and packs them. Halves,
+// quarters and eighths of the word are moved apart step by step.
 template <class T>
 class FieldWords {
  public:
@@ -42,13 +42,14 @@ class FieldWords {
   uint64_t masks_[kSteps + 1] = {};
 };
 
-// reader.count x writer.count fields: destination[to + r * reader.to + c * width] = source[from + r * width +
-// c * writer.from], in bits. Through machine types, which are transposed in tiles.
+// Moves reader.count x writer.count fields: destination[to + r * reader.to + c * width] = source[from + r * width +
+// c * writer.from], in bits. Uses machine types, which are transposed in tiles.
 void transpose_fields(const BitSource& source, int64_t from, std::byte* destination, int64_t to, const NestLoop& reader,
                       const NestLoop& writer, int64_t width);
 
-// Along one loop, where fields of one side lie within a machine type of their own (at any distance of whole bytes) and
-// those of the other one side by side. Other bits of the destination's bytes stay. False: it is no such loop.
+// Copies along one loop in which the fields of one side are each within a machine type of their own (any distance of
+// whole bytes apart), and those of the other side are adjacent. Preserves other bits of the destination's bytes. False:
+// it is not such a loop.
 bool copy_fields(const BitSource& source, int64_t from, std::byte* destination, int64_t to, const NestLoop& loop,
                  int64_t width);
 

@@ -1,4 +1,4 @@
-// Padding as nests of zeros, so that a destination with little of it is not written twice.
+// Padding as nests of zeros, so that a destination with little padding is not written twice.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -9,7 +9,7 @@ namespace tenon::detail {
 namespace {
 
 constexpr size_t kMaxZeroNests = 1024;
-// What a run of zeros costs, in bytes of one long run.
+// The cost of a run of zeros, in bytes of one long run.
 constexpr int64_t kRunCost = 32;
 
 // Values of a variable: [first, second).
@@ -17,7 +17,7 @@ using Range = std::pair<int64_t, int64_t>;
 // Loops of one variable over a range of its values, as nests without a unit.
 using Pieces = std::vector<Part>;
 
-// Cut at the borders of the digits up to number `top`: what is left of a block, whole ones, what is left.
+// Divides the range at the borders of the digits up to number `top`: the rest of a block, whole blocks, the remainder.
 void cut_range(const std::vector<BitDigit>& digits, size_t top, Range range, int64_t base, Pieces& out) {
   const auto [begin, end] = range;
   if (begin == end) return;
@@ -50,7 +50,7 @@ class ZeroNests {
 
   std::optional<std::vector<Nest>> make() {
     if (!add_gaps()) return std::nullopt;
-    // Padding of one variable, with any value of those after it, and elements of those before it.
+    // The padding of one variable, with any value of those after it, and only elements of those before it.
     std::vector<int> order;
     for (int v = 0; v < static_cast<int>(digits_.size()); ++v) {
       if (v != done_) order.push_back(v);
@@ -74,7 +74,7 @@ class ZeroNests {
  private:
   const std::vector<BitDigit>& digits_at(int v) const { return digits_[static_cast<size_t>(v)]; }
 
-  // What lies between two values of a digit and is not reached by the digits inside of it.
+  // Adds what is between two values of a digit and is not reached by the digits inside it.
   bool add_gaps() {
     std::vector<NestLoop> loops;
     for (const auto& digits : digits_) {
@@ -97,7 +97,7 @@ class ZeroNests {
     return true;
   }
 
-  // `range` of the variable order[at], times ranges of all others.
+  // Adds `range` of the variable order[at], times ranges of all others.
   bool add_box(const std::vector<int>& order, size_t at, Range range) {
     std::vector<Pieces> pieces;
     size_t count = 1;
@@ -126,7 +126,7 @@ class ZeroNests {
   }
 
   void add(Nest nest) {
-    // As if copied in place, so that loops are joined.
+    // As if copied in place, so that loops are merged.
     nest.from_base = nest.to_base;
     prepare(nest);
     nest.kind = Nest::Kind::zeros;

@@ -1,4 +1,4 @@
-// Nests of loops: joined, sorted, and what they are moved with.
+// Nests of loops: merging, sorting, and the choice of the kernel.
 #include <algorithm>
 
 #include <tenon/tensor/layout_internal.hpp>
@@ -9,7 +9,7 @@
 namespace tenon::detail {
 namespace {
 
-// Loops of one element from here on go up in the destination, from the outermost in.
+// Sorts loops by destination stride, from the outermost inwards, and merges them.
 void sort_and_join(Nest& nest) {
   std::vector<NestLoop> out;
   std::erase_if(nest.loops, [](const NestLoop& loop) { return loop.count == 1; });
@@ -37,10 +37,10 @@ bool is_whole_bytes(const Nest& nest) {
          std::ranges::all_of(nest.loops, [&](const NestLoop& loop) { return whole(loop.from) && whole(loop.to); });
 }
 
-// How many outer loops may be cut between threads: bits of one byte belong to one iteration.
+// The number of outer loops that may be divided among threads: the bits of one byte must belong to one iteration.
 size_t count_disjoint(const Nest& nest) {
   const int64_t start = nest.to_base % 8;
-  int64_t span = nest.unit;  // what the loops inside take up
+  int64_t span = nest.unit;  // the extent of the loops inside
   size_t disjoint = nest.loops.size();
   for (size_t i = nest.loops.size(); i-- > 0;) {
     const NestLoop& loop = nest.loops[i];
@@ -57,7 +57,7 @@ void prepare_bits(Nest& nest) {
   const auto reader = std::ranges::find(nest.loops, nest.unit, &NestLoop::from);
   if (reader >= nest.loops.end() - 1) return;
   nest.kind = Nest::Kind::fields;
-  // Loops keep their order but for the one that reads; those of a tile stay together.
+  // Loops keep their order, except for the one that reads; those of a tile stay together.
   const bool moves = reader + 2 < nest.loops.end();
   nest.disjoint =
       std::min(nest.disjoint, moves ? static_cast<size_t>(reader - nest.loops.begin()) : nest.loops.size() - 1);

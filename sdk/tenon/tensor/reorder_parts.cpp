@@ -8,10 +8,10 @@
 namespace tenon::detail {
 namespace {
 
-// Of one period; beyond, elements go one by one.
+// The longest period; beyond, elements are copied one by one.
 constexpr int64_t kMaxPeriod = 1 << 14;
 
-// The least common multiple, or the limit when that is less.
+// The least common multiple, or the limit if that is less.
 int64_t lcm_up_to(int64_t limit, int64_t a, int64_t b) {
   return a >= limit || b >= limit ? limit : std::min(std::lcm(a, b), limit);
 }
@@ -27,7 +27,7 @@ Term term_of(const Layout& layout, int variable, int64_t div) {
           .digits = digits_of(data, layout.bytes_per_bank() * 8, variable)};
 }
 
-// The variables of `layout` that hold `dims`, which have to be whole runs of them in this order.
+// The variables of `layout` that contain `dims`, which must be whole groups of them in this order.
 std::optional<Side> side_of(const Layout& layout, const std::vector<int>& dims) {
   Side side;
   int64_t div = 1;
@@ -52,7 +52,7 @@ NestLoop loop_at(const Group& group, int64_t place, int64_t count) {
   return {count, group.from.at(place), group.to.at(place)};
 }
 
-// Padding behind the last value within its innermost block, where that lies side by side.
+// Padding after the last value within its innermost block, if it is contiguous.
 int64_t zeros_behind(const Group& group, int64_t element_bits) {
   const Term& term = group.to.terms.back();
   if (group.to.terms.size() != 1 || term.offset || term.fold || term.digits[0].bits != element_bits) return 0;
@@ -142,7 +142,7 @@ std::optional<std::vector<Group>> groups_of(const Layout& from, const Layout& to
   std::vector<bool> done(from.shape().size());
   for (size_t d = 0; d < done.size(); ++d) {
     if (done[d]) continue;
-    // The longest of the variables that hold the dim; of the others none may reach out of it.
+    // The longest of the variables that contain the dim; the others must not extend beyond it.
     const LayoutVariable* widest = nullptr;
     for (const Layout* layout : {&from, &to}) {
       for (const LayoutVariable& v : layout->variables()) {
@@ -173,7 +173,7 @@ bool keep_least(const Layout& to, std::vector<Group>& groups) {
   for (Group& group : groups) {
     for (const Term& term : group.to.terms) {
       int64_t values = term.fold ? std::min(term.size, term.fold) : term.size;
-      // Ragged digits have no strides, so none is 0 to repeat values.
+      // Ragged digits have no strides, so none repeats values with a stride of 0.
       for (size_t i = to.is_ragged() ? 0 : term.digits.size(); i-- > 0;) {
         const BitDigit& digit = term.digits[i];
         if (digit.bits != 0 || digit.place >= values) continue;

@@ -1,4 +1,4 @@
-// Inside of the room: the variables of two layouts in common groups, and the loops that each group is walked with.
+// Internal to the room: groups of variables that both layouts share, and the loops over each group.
 #pragma once
 #include <optional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tenon::detail {
 
-// Beyond, rows of elements.
+// The most nests of a plan; with more, rows of elements are copied.
 inline constexpr size_t kMaxNests = 4096;
 
 // Distance in bits between neighbouring values of a digit.
@@ -22,14 +22,14 @@ struct BitDigit {
 struct Term {
   int variable = 0;
   int64_t div = 1, size = 1, offset = 0, fold = 0;
-  std::vector<BitDigit> digits;  // by rising place, the first one at 1
+  std::vector<BitDigit> digits;  // by ascending place, the first one at 1
 
   int64_t at(int64_t x) const;
-  // Whether the offset goes on from x - 1 to x with the stride of the first digit.
+  // Whether the offset may advance from x - 1 to x by something other than the stride of the first digit.
   bool is_border(int64_t x) const;
 };
 
-// One side of a group: its variables from the outermost in. Their offsets add up.
+// One side of a group: its variables, outermost first. Their offsets add up.
 struct Side {
   std::vector<Term> terms;
 
@@ -37,42 +37,42 @@ struct Side {
   bool is_border(int64_t x) const;
   // at(x + period) - at(x) is the same for all x. 0: beyond `limit`.
   int64_t period(int64_t limit) const;
-  // Places in x, when they are a radix chain of x.
+  // Places in x, if they are a radix chain of x.
   std::optional<std::vector<int64_t>> places() const;
 };
 
-// Dims that a variable of either layout holds together, with x as their row-major mix.
+// Dims that a variable of either layout combines, with x as their row-major index.
 struct Group {
   std::string name;
   std::vector<int> dims;
   int64_t extent = 1;
   Side from, to;
 };
-// Nothing when the fused dims of both layouts cross.
+// Nothing if the fused dims of the two layouts overlap only partly.
 std::optional<std::vector<Group>> groups_of(const Layout& from, const Layout& to);
-// Of several indices in one slot of `to` the least one counts: leaves out values behind the last such one of each
-// group. False: it is not those in front that count.
+// If several indices share a slot of `to`, the least one counts: drops values after the last such one of each group.
+// False: those that count are not in front.
 bool keep_least(const Layout& to, std::vector<Group>& groups);
 
 // A part of a group's values: base offsets and loops.
 struct Part {
   int64_t from = 0, to = 0;
   std::vector<NestLoop> loops;
-  // Its one loop is followed by so many slots of padding that go on with its stride in the destination, one element.
+  // Its only loop is followed by this many padding slots that continue with its stride in the destination, one element.
   int64_t zeros = 0;
 };
 
-// The union of both radix chains below the extent, when each place divides the next one.
+// The union of both radix chains below the extent, if each place divides the next one.
 std::optional<std::vector<int64_t>> common_places(const Group& group);
 std::vector<Part> nested_parts(const Group& group, const std::vector<int64_t>& places, int64_t element_bits);
-// Nothing when the period is too long.
+// Nothing if the period is too long.
 std::optional<std::vector<Part>> piecewise_parts(const Group& group, ReorderPieces& pieces);
 
-// Where one of the layouts is ragged or swizzled. Nothing when that takes more than kMaxNests.
+// For ragged or swizzled layouts. Nothing if more than kMaxNests would be needed.
 std::optional<std::vector<Nest>> box_nests(const Layout& from, const Layout& to, const std::vector<Group>& groups);
 
-// The digits of a variable that matter, with those joined that go on with one stride. Never empty; the last one has
-// room for every value.
+// The digits of a variable with more than one value, with those merged that continue with the same stride. Never empty;
+// the last one has room for every value.
 std::vector<BitDigit> digits_of(const LayoutData& data, int64_t bank_bits, int variable);
 
 }  // namespace tenon::detail

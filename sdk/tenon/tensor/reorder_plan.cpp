@@ -1,4 +1,4 @@
-// From two layouts to nests of loops with constant strides.
+// Plans nests of loops with constant strides from two layouts.
 #include <algorithm>
 #include <optional>
 
@@ -15,7 +15,7 @@ using detail::ReorderProgram;
 
 namespace {
 
-// A row along the destination's runs, if they are longer.
+// Rows are chosen along the destination's runs if these are at least this long.
 constexpr int64_t kLongRun = 8;
 
 int64_t base_bits(const detail::LayoutData& data, int64_t bank_bits) {
@@ -24,7 +24,7 @@ int64_t base_bits(const detail::LayoutData& data, int64_t bank_bits) {
          (parts.lane_msb ? parts.word_bits - parts.element_bits : 0);
 }
 
-// The loops as a reader wants to see them: tails as marks, not as nests of their own.
+// The loops for readers: tails as marks, not as separate nests.
 void describe(ReorderProgram& program, const std::vector<Group>& groups,
               const std::vector<std::optional<std::vector<int64_t>>>& places) {
   std::vector<std::pair<ReorderLoop, size_t>> loops;  // with the group
@@ -52,7 +52,7 @@ void describe(ReorderProgram& program, const std::vector<Group>& groups,
   }
 }
 
-// All products of the parts. Elements of `padded`, a group, are followed by zeros; false where that is not to be done.
+// All products of the parts. Elements of the group `padded` are followed by zeros; false if that is not possible.
 bool build_nests(ReorderProgram& program, const std::vector<std::vector<Part>>& parts, size_t count,
                  std::optional<size_t> padded) {
   const Layout &from = program.from, &to = program.to;
@@ -82,10 +82,10 @@ bool build_nests(ReorderProgram& program, const std::vector<std::vector<Part>>& 
   return true;
 }
 
-// Offsets that are no sum over variables.
+// Whether offsets are not a sum over variables.
 bool is_coupled(const Layout& layout) { return layout.is_ragged() || layout.data().has_xor; }
 
-// False: there are too many.
+// False: there would be too many.
 bool make_boxes(ReorderProgram& program, const std::vector<Group>& groups) {
   auto nests = detail::box_nests(program.from, program.to, groups);
   if (!nests) return false;
@@ -115,7 +115,7 @@ bool make_products(ReorderProgram& program, const std::vector<Group>& groups) {
   if (program.pieces.empty()) describe(program, groups, places);
   const auto build = [&](std::optional<size_t> padded) { return build_nests(program, parts, count, padded); };
   if (!program.fills || !to.injective()) return build(std::nullopt);
-  // The padding of one group is written behind its elements.
+  // The padding of one group is written after its elements.
   for (size_t g = 0; g < parts.size(); ++g) {
     if (parts[g].empty() || parts[g].back().zeros == 0) continue;
     auto zeros = detail::zero_nests(to, groups[g].to.terms[0].variable);
@@ -132,7 +132,7 @@ bool make_products(ReorderProgram& program, const std::vector<Group>& groups) {
   return true;
 }
 
-// Rows of the indices that have a slot of their own; none where those are no box.
+// Rows of the indices that have a slot of their own; none if these are not a box.
 void plan_rows(ReorderProgram& program, const std::vector<Group>& groups) {
   const Layout& to = program.to;
   Dims domain = to.shape();
@@ -152,7 +152,7 @@ void plan_rows(ReorderProgram& program, const std::vector<Group>& groups) {
   program.rows.element_bytes = to.element_bits() / 8;
 }
 
-// Nests; else rows; else elements.
+// Plans nests, or else rows, or else elements.
 void make_parts(ReorderProgram& program) {
   const Layout &from = program.from, &to = program.to;
   std::optional<std::vector<Group>> groups;
@@ -173,7 +173,7 @@ ReorderKind kind_of(const ReorderProgram& program) {
   if (program.from.same_function(program.to)) return ReorderKind::no_op;
   if (program.nests.empty()) return ReorderKind::elements;
   if (!program.pieces.empty()) return ReorderKind::pieces;
-  // Runs that are longer than an element of any machine type stay runs, though they are moved in tiles, too.
+  // Runs that are longer than an element of any machine type count as runs, although they are moved in tiles, too.
   const auto has = [&](Nest::Kind kind) {
     return std::ranges::any_of(program.nests, [&](const Nest& nest) {
       return nest.kind == kind && (kind != Nest::Kind::transpose || nest.unit <= 8);

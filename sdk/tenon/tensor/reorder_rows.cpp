@@ -1,4 +1,4 @@
-// Elements of whole bytes along the rows of one dim, where offsets are looked up: for what is no nest of loops.
+// Elements of whole bytes along the rows of one dim, with tables of offsets: for what is not a nest of loops.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace tenon::detail {
 namespace {
 
-// Of the tables of one layout, in entries.
+// The most entries in the tables of one layout.
 constexpr int64_t kMaxTable = kMaxMapElements;
 
 int64_t byte_offset(const Layout& layout, int64_t bank, int64_t slot) {

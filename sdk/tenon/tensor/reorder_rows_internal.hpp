@@ -1,4 +1,4 @@
-// Inside of the room: rows of elements whose offsets are looked up.
+// Internal to the room: rows of elements whose offsets are looked up in tables.
 #pragma once
 #include <span>
 #include <vector>
@@ -7,20 +7,20 @@
 
 namespace tenon::detail {
 
-// Byte offsets as sums of tables: one for each variable, or one of all indices for a layout that keeps its map.
+// Byte offsets as sums over tables: one per variable, or one of all indices for a layout that keeps its map.
 class RowOffsets {
  public:
-  // Of elements and words of whole bytes; not for ragged and swizzled layouts, nor beyond a size.
+  // True for elements and words of whole bytes; not for ragged and swizzled layouts, nor beyond a size.
   static bool serves(const Layout& layout);
   explicit RowOffsets(const Layout& layout);
-  // Of the elements 0, 1, ... of the row along `dim` through `index`.
+  // The offsets of the elements 0, 1, ... of the row along `dim` through `index`.
   void fill(std::span<const int64_t> index, size_t dim, std::span<int64_t> out) const;
 
  private:
   struct Table {
     std::vector<int> dims;
     Dims extents;
-    std::vector<int64_t> bytes;  // by the row-major mix of the dims
+    std::vector<int64_t> bytes;  // by the row-major index of the dims
   };
   void add_variables(const Layout& layout);
 
@@ -37,7 +37,7 @@ struct RowLoop {
   size_t dim = 0;
   int64_t element_bytes = 1;
 };
-// The rows [begin, end), numbered row-major over the other dims. Rows share no byte of the destination.
+// Copies the rows [begin, end), numbered row-major over the other dims. Rows share no byte of the destination.
 void copy_rows(const RowTables& tables, const RowLoop& loop, const std::byte* source, std::byte* destination,
                int64_t begin, int64_t end);
 

@@ -1,4 +1,4 @@
-// Running a plan: fill, then nests of loops cut between threads.
+// Runs a plan: the fill, then nests of loops divided among threads.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -31,10 +31,10 @@ struct Buffers {
 
 struct Tasks {
   ParallelFor& parallel;
-  int64_t bytes;  // worth one
+  int64_t bytes;  // worth a task
 };
 
-// Where the units of the innermost loops lie, counted from where those loops begin.
+// Positions of the units of the innermost loops, relative to the start of those loops.
 struct LoopPlaces {
   NestLoop loop;
   template <class F>
@@ -42,7 +42,7 @@ struct LoopPlaces {
     for (int64_t i = 0; i < loop.count; ++i) f(i * loop.from, i * loop.to);
   }
 };
-// Of several short loops, as a list.
+// For several short loops, as a list.
 struct LoopPlace {
   int64_t from, to;
 };
@@ -65,7 +65,7 @@ inline void zero(std::byte* to, int64_t bytes) {
   std::memset(to, 0, static_cast<size_t>(bytes));
 }
 
-// Runs with zeros behind each.
+// Runs, each followed by zeros.
 void copy_padded(const std::byte* source, std::byte* destination, const NestLoop& loop, int64_t unit, int64_t zeros) {
   for (int64_t i = 0; i < loop.count; ++i, source += loop.from, destination += loop.to) {
     if (unit <= kShortRun) {
@@ -103,7 +103,7 @@ void copy_places(const std::byte* source, std::byte* destination, const Places& 
       [&](int64_t from, int64_t to) { std::memcpy(destination + to, source + from, static_cast<size_t>(unit)); });
 }
 
-// Runs of bits from here on are copied by whole words.
+// Runs of at least this many bits are copied by whole words.
 constexpr int64_t kLongBits = 256;
 
 void copy_bit_run(const detail::BitSource& source, int64_t from, std::byte* destination, int64_t to, int64_t bits) {
@@ -113,7 +113,7 @@ void copy_bit_run(const detail::BitSource& source, int64_t from, std::byte* dest
   out.flush();
 }
 
-// `loop` of `unit` bits each, from bit `from` to bit `to`.
+// Copies `loop` of `unit` bits each, from bit `from` to bit `to`.
 void gather_loop(const Buffers& buffers, int64_t from, int64_t to, const NestLoop& loop, int64_t unit) {
   const detail::BitSource source = buffers.bits();
   if (unit <= detail::kMaxFieldBits && detail::copy_fields(source, from, buffers.destination, to, loop, unit)) return;
@@ -128,10 +128,10 @@ void gather_loop(const Buffers& buffers, int64_t from, int64_t to, const NestLoo
   }
 }
 
-// A nest on its way: the loops that are left, and short inner ones as places.
+// A nest being run: the remaining loops, and short inner ones as a list of positions.
 class NestRunner {
  public:
-  // Of `loops` all but the first may become places.
+  // All of `loops` but the first may be turned into positions.
   NestRunner(const Nest& nest, const Buffers& buffers, std::span<const NestLoop> loops)
       : nest_(nest), buffers_(buffers), non_temporal_(written_bytes(nest) >= detail::kFarBytes) {
     const bool listed = nest.kind == Nest::Kind::run && nest.zeros == 0;
@@ -148,7 +148,7 @@ class NestRunner {
     for (const NestLoop& loop : loops.last(listed_)) repeat(loop);
   }
 
-  // `loops` as given to the constructor; the count of the first one may be another.
+  // `loops` as given to the constructor; the count of the first one may differ.
   void run(std::span<const NestLoop> loops, int64_t from, int64_t to) const {
     run_outer(loops.first(loops.size() - listed_), from, to);
   }
@@ -156,7 +156,7 @@ class NestRunner {
  private:
   static constexpr int64_t kLongLoop = 16, kMaxPlaces = 256;
 
-  // Of a transpose: each iteration of all loops but the last one writes that one's elements, and the padding.
+  // In a transpose, each iteration of all loops but the last one writes that one's elements, and the padding.
   static int64_t written_bytes(const Nest& nest) {
     if (nest.kind != Nest::Kind::transpose || nest.loops.empty()) return 0;
     int64_t bytes = nest.loops.back().count * nest.unit + nest.zeros;
@@ -164,7 +164,7 @@ class NestRunner {
     return bytes;
   }
 
-  // Each place, once for each iteration of a loop inside of those so far.
+  // Repeats each position for each iteration of a loop inside the previous ones.
   void repeat(const NestLoop& loop) {
     std::vector<LoopPlace> inner;
     for (const LoopPlace& place : places_) {
@@ -173,7 +173,7 @@ class NestRunner {
     places_ = std::move(inner);
   }
 
-  // So many inner loops are left to a kernel; of tiles there may be fewer.
+  // The number of inner loops that a kernel handles; tiles may have fewer.
   size_t kernel_loops() const {
     if (nest_.kind == Nest::Kind::transpose) return 3;
     if (nest_.kind == Nest::Kind::fields) return 2;
@@ -205,7 +205,7 @@ class NestRunner {
     }
   }
 
-  // Of the last two loops, once for each iteration of the one before.
+  // Transposes the last two loops, once for each iteration of the one before.
   void transpose(std::span<const NestLoop> loops, const std::byte* source, std::byte* destination) const {
     const NestLoop &columns = loops[loops.size() - 2], &rows = loops.back();
     const NestLoop matrices = loops.size() > 2 ? loops[0] : NestLoop{};
@@ -226,18 +226,18 @@ class NestRunner {
   const Nest& nest_;
   const Buffers& buffers_;
   const bool non_temporal_;
-  size_t listed_ = 0;  // inner loops that are places
+  size_t listed_ = 0;  // number of inner loops turned into positions
   std::vector<LoopPlace> places_;
 };
 
-// A nest as independent tasks: all values of the outer loops, times pieces of the next one.
+// Runs a nest as independent tasks: all values of the outer loops, times pieces of the next one.
 void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
   std::vector<NestLoop> loops = nest.loops;
   size_t disjoint = nest.disjoint;
   int64_t unit = nest.unit;
   Nest whole = nest;
   if (loops.empty() && nest.kind == Nest::Kind::run && nest.zeros == 0 && unit > split.bytes) {
-    // One run: cut into runs, and the rest.
+    // A single run: divided into runs, and the remainder.
     loops.push_back({unit / split.bytes, split.bytes, split.bytes});
     const int64_t done = loops[0].count * split.bytes;
     std::memcpy(buffers.destination + nest.to_base + done, buffers.source + nest.from_base + done,
@@ -249,7 +249,7 @@ void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
   int64_t bytes = in_bits ? detail::ceil_div(unit, 8) : unit;
   for (const NestLoop& loop : loops) bytes *= loop.count;
   const int64_t wanted = std::min<int64_t>(detail::ceil_div(bytes, split.bytes), int64_t{4} * split.parallel.threads());
-  // Outer loops until there are enough tasks; the last one of them in pieces. Of a tile, the longer one of its loops.
+  // Outer loops until there are enough tasks, the last of them in pieces. In a tile, the longer one of its loops.
   size_t outer = 0;
   int64_t tasks = 1;
   while (outer < disjoint && tasks < wanted) tasks *= loops[outer++].count;
@@ -287,7 +287,7 @@ void run_nest(const Nest& nest, const Buffers& buffers, const Tasks& split) {
 
 // Fill ------------------------------------------------------------------------------------------------------------
 
-// One word with the fill in every slot.
+// Writes one word with the fill in every slot.
 void write_fill_word(const Layout& layout, std::byte* bank, int64_t word) {
   const int64_t w = layout.element_bits(), fill_bits = std::min<int64_t>(w, 64);
   const int64_t slack = layout.word_bits() - layout.lanes() * w;
@@ -301,7 +301,7 @@ void write_fill_word(const Layout& layout, std::byte* bank, int64_t word) {
   out.flush();
 }
 
-// Everything: slots with the fill, the rest with 0.
+// Fills everything: slots with the fill, the rest with 0.
 void fill_all(const Layout& layout, std::byte* destination, const Tasks& split) {
   const int64_t total = layout.bytes(), bank_bytes = layout.bytes_per_bank();
   if (*layout.fill() == 0) {
@@ -310,7 +310,7 @@ void fill_all(const Layout& layout, std::byte* destination, const Tasks& split) 
     });
     return;
   }
-  // Eight words are whole bytes: the pattern is written once and repeated over the first bank, then over all.
+  // Eight words are whole bytes: the pattern is written once and repeated over the first bank, then over all banks.
   const int64_t words = layout.words_per_bank(), pattern_words = std::min<int64_t>(words, 8);
   std::memset(destination, 0, static_cast<size_t>(bank_bytes));
   for (int64_t word = 0; word < pattern_words; ++word) write_fill_word(layout, destination, word);
@@ -329,8 +329,8 @@ void fill_all(const Layout& layout, std::byte* destination, const Tasks& split) 
                      });
 }
 
-// Element by element: every slot of the destination looks for its index. Eight words are whole bytes, so that tasks
-// share none.
+// Element by element: every slot of the destination gets its index from the inverse. Eight words are whole bytes, so
+// tasks share no byte.
 void run_elements(const ReorderProgram& program, const Buffers& buffers, const Tasks& split) {
   const Layout &from = program.from, &to = program.to;
   const int64_t units = detail::ceil_div(to.words_per_bank(), 8), w = to.element_bits(), lanes = to.lanes();

@@ -9,19 +9,19 @@
 namespace tenon::detail {
 namespace {
 
-// A matrix that the nearer caches hold needs no prefetch.
+// A matrix of up to this size is in the nearer caches and needs no prefetch.
 constexpr int64_t kNearBytes = 512 << 10;
-// Of runs, a tile has as many as fit here, half of the smallest caches in use.
+// A tile has as many runs as fit here, half of the smallest caches in use.
 constexpr int64_t kRunTileBytes = 16 << 10;
 
-// Non-temporal stores want lines that are whole and aligned.
+// Whether there are only whole and aligned lines, which non-temporal stores need.
 bool has_whole_lines(const TransposeTask& task, int64_t element_bytes) {
   const auto whole = [](auto... bytes) { return ((bytes % kTileBytes == 0) && ...); };
   return whole((task.rows + task.zero_rows) * element_bytes, task.destination_pitch, task.destination_step,
                static_cast<int64_t>(reinterpret_cast<intptr_t>(task.destination)));
 }
 
-// Each matrix of the task by itself.
+// Calls f with each matrix of the task.
 template <class F>
 void for_each_matrix(TransposeTask task, const F& f) {
   for (int64_t i = 0; i < task.count; ++i) {
@@ -30,11 +30,11 @@ void for_each_matrix(TransposeTask task, const F& f) {
   }
 }
 
-// Elements of one type.
+// For elements of one type.
 template <class T>
 void transpose_elements(const TransposeTask& all, ReorderIsa isa) {
   constexpr int64_t kSize = sizeof(T);
-  // A few planes on one side, elements side by side on the other one. Four are whole vectors where those are wide.
+  // A few planes on one side, interleaved elements on the other one. Four are whole vectors where those are wide.
   const auto few = [&](int64_t n) { return n >= 2 && n <= (isa == ReorderIsa::avx512 ? 3 : 4); };
   if (all.zero_rows == 0 && few(all.columns) && all.source_pitch == all.columns * kSize) {
     const PlanesFn split = plane_kernels<T>(isa).split[all.columns - 2];
@@ -53,7 +53,7 @@ void transpose_elements(const TransposeTask& all, ReorderIsa isa) {
   blocks_kernel<T>(isa)(task, all.rows * all.columns * kSize > kNearBytes);
 }
 
-// `count` runs, one after the other on either side.
+// Copies `count` runs.
 template <int64_t kVectors>
 void copy_runs(const std::byte* source, int64_t source_step, std::byte* destination, int64_t destination_step,
                int64_t count, int64_t vectors) {
@@ -64,9 +64,9 @@ void copy_runs(const std::byte* source, int64_t source_step, std::byte* destinat
   }
 }
 
-// Runs instead of elements. Beyond the near caches a few columns go along the source, which the processor then sees as
-// one stream, next to as few streams of the destination as there are columns. Else in tiles, so that both sides are
-// read and written line by line.
+// Runs instead of elements. Beyond the near caches, a few columns are copied along the source, which the hardware
+// prefetcher then sees as one stream, next to as few destination streams as there are columns. Otherwise in tiles, so
+// that both sides are accessed line by line.
 template <int64_t kVectors>
 void transpose_runs(const TransposeTask& task, int64_t vectors) {
   const int64_t bytes = (kVectors ? kVectors : vectors) * kVectorBytes;

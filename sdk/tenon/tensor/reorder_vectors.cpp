@@ -5,15 +5,15 @@
 namespace tenon::detail {
 namespace {
 
-// out[i] = the element first + i * stride of all `in` together, in which element e lies in in[e / n], or in
-// in[e % kVectors] when they take turns.
+// out[i] = the element first + i * stride of all `in` together, where element e is in in[e / n], or in in[e % kVectors]
+// if they are interleaved.
 template <class T, int64_t kBytes, int kVectors, class At>
 TENON_INLINE void pick(const VectorOf<T, kBytes> (&in)[kVectors], VectorOf<T, kBytes>& out, const At& at) {
   constexpr int kCount = Vector<T, kBytes>::kCount;
   out = in[0];
 #pragma GCC unroll 4
   for (int v = 1; v < kVectors; ++v) {
-    // Lanes of the vectors up to v are in place after this step; the first one also sorts those of in[0].
+    // Lanes of the vectors up to v are in place after this step; the first one also orders those of in[0].
     VectorOf<T, kBytes> order;
 #pragma GCC unroll 64
     for (int i = 0; i < kCount; ++i) {
@@ -24,7 +24,7 @@ TENON_INLINE void pick(const VectorOf<T, kBytes> (&in)[kVectors], VectorOf<T, kB
   }
 }
 
-// Scalar, for what is less than a vector.
+// Scalar code for less than a vector.
 template <class T, int kPlanes, bool kSplit>
 TENON_INLINE void move_elements(const std::byte* source, std::byte* destination, int64_t pitch, int64_t begin,
                                 int64_t end) {
@@ -74,7 +74,7 @@ TENON_INLINE bool move_planes(const std::byte* source, std::byte* destination, i
   return true;
 }
 
-// Without a shuffle of bytes, vectors of three planes would be taken apart.
+// Without byte shuffles, vectors of three planes would be split into elements.
 template <class T, int kPlanes>
 constexpr bool kShufflesInBaseline = kPlanes != 3 || sizeof(T) >= 4;
 

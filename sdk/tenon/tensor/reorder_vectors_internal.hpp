@@ -1,4 +1,4 @@
-// Inside of the room: vectors of the compiler, and the kernels on them that are compiled for several instruction sets.
+// Internal to the room: compiler vectors, and the kernels on them, which are compiled for several instruction sets.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +20,13 @@ struct Vector {
 template <class T, int64_t kBytes>
 using VectorOf = typename Vector<T, kBytes>::Type;
 
-// For what is inlined into functions of one instruction set each. Vectors go by reference: by value their calling
-// convention depends on the instruction set.
+// For functions that are inlined into functions of one instruction set each. Vectors are passed by reference: the
+// calling convention for values depends on the instruction set.
 #define TENON_INLINE [[gnu::always_inline]] inline
 
 #define TENON_TARGET_AVX512 "avx512f,avx512bw,avx512vl,avx512vbmi,prfchw,prefer-vector-width=512"
 
-// Up to 16 bytes, as two pieces that overlap.
+// Copies up to 16 bytes, as two overlapping pieces.
 inline void copy_up_to_vector(std::byte* to, const std::byte* from, int64_t bytes) {
   const auto ends = [&]<class Piece>(Piece) {
     Piece first, last;
@@ -49,24 +49,24 @@ inline void copy_up_to_vector(std::byte* to, const std::byte* from, int64_t byte
   }
 }
 
-// Of any length, for runs too short for a call.
+// Copies any length, for runs too short for a call.
 inline void copy_short(std::byte* to, const std::byte* from, int64_t bytes) {
   if (bytes <= kVectorBytes) return copy_up_to_vector(to, from, bytes);
   for (int64_t at = 0; at < bytes - kVectorBytes; at += kVectorBytes) std::memcpy(to + at, from + at, kVectorBytes);
   std::memcpy(to + bytes - kVectorBytes, from + bytes - kVectorBytes, kVectorBytes);
 }
 
-// Up to here copy_short is quicker than a call.
+// Up to this length, copy_short is faster than a call.
 inline constexpr int64_t kShortRun = 256;
 
-// All matrices of a task; nothing beyond their elements is written, nor read but for gaps of the source. `far`: the
-// source is fetched a line of 64 bytes ahead.
+// Transposes all matrices of a task; nothing outside their elements is written, or read except for gaps of the source.
+// `far`: the source is prefetched one 64-byte line ahead.
 using BlocksFn = void (*)(const TransposeTask& task, bool far);
 template <class T>
 BlocksFn blocks_kernel(ReorderIsa isa);
 
-// Planes of `count` elements each to elements side by side: destination[i * planes + p] = source[p * pitch + i]; and
-// back: destination[p * pitch + i] = source[i * planes + p].
+// Interleaves planes of `count` elements each: destination[i * planes + p] = source[p * pitch + i]; and splits them:
+// destination[p * pitch + i] = source[i * planes + p].
 using PlanesFn = void (*)(const std::byte* source, std::byte* destination, int64_t pitch, int64_t count);
 struct PlaneKernels {
   PlanesFn interleave[3], split[3];  // of 2, 3 and 4 planes

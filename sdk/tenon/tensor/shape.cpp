@@ -7,7 +7,8 @@
 namespace tenon {
 namespace {
 
-// Both shapes right-aligned, `combine(a, b)` dim by dim; missing dims count as 1. Null from `combine`: they disagree.
+// Aligns both shapes on the right and calls `combine(a, b)` per dim; missing dims are 1. Null from `combine`: they
+// disagree.
 template <class Extent, class Combine>
 std::optional<std::vector<Extent>> zip_broadcast(std::span<const Extent> a, std::span<const Extent> b,
                                                  Combine combine) {
@@ -68,7 +69,7 @@ Result<int64_t> element_count(std::span<const int64_t> dims) {
 
 Dims row_major_strides(std::span<const int64_t> dims) {
   Dims strides(dims.size());
-  uint64_t stride = 1;  // unsigned: dims of an empty tensor may multiply beyond 64 bits, harmlessly
+  uint64_t stride = 1;  // unsigned: the dims of an empty tensor may overflow 64 bits, which does no harm
   for (size_t i = dims.size(); i-- > 0;) {
     strides[i] = static_cast<int64_t>(stride);
     stride *= static_cast<uint64_t>(dims[i]);

@@ -19,7 +19,7 @@ using Dims = std::vector<int64_t>;
 TENON_API Result<int64_t> element_count(std::span<const int64_t> dims);
 // Row-major strides, in elements.
 TENON_API Dims row_major_strides(std::span<const int64_t> dims);
-// `axis` in [-rank, rank) made non-negative, or an error naming both.
+// Converts `axis` from [-rank, rank) to non-negative; the error names both.
 TENON_API Result<int64_t> normalize_axis(int64_t axis, int64_t rank);
 // NumPy broadcasting of static shapes (right-aligned; 1 stretches), or an error naming both shapes.
 TENON_API Result<Dims> broadcast(std::span<const int64_t> a, std::span<const int64_t> b);
@@ -69,7 +69,7 @@ class TENON_API Shape {
   const Dim& operator[](size_t i) const { return dims_[i]; }
   Dim& operator[](size_t i) { return dims_[i]; }
   bool is_static() const;
-  // The numbers, when all are known.
+  // The extents, if all are known numbers.
   std::optional<Dims> static_dims() const;
   bool operator==(const Shape&) const = default;
 
@@ -81,10 +81,10 @@ class TENON_API Shape {
   std::vector<Dim> dims_;
 };
 
-// NumPy broadcasting of what is known. Unknown or symbolic dims against 1 give the other; against a number > 1 the
-// number (a run would fail otherwise); two different symbols give unknown. Two numbers that disagree: an error.
+// NumPy broadcasting of what is known. Unknown or symbolic dims with 1 give the other dim; with a number > 1, the
+// number (otherwise a run would fail); two different symbols give unknown. Two different numbers are an error.
 TENON_API Result<Shape> broadcast(const Shape& a, const Shape& b);
-// The most that both say of one shape (dim by dim, the known one wins); numbers that disagree: an error.
+// The combined knowledge of two descriptions of one shape (per dim, the known one); different numbers are an error.
 TENON_API Result<Shape> merge(const Shape& a, const Shape& b);
 
 }  // namespace tenon

@@ -10,7 +10,7 @@
 namespace tenon {
 namespace {
 
-// What data of this type must be aligned to; packed bits to nothing.
+// The required alignment of data of this type; packed bits need none.
 size_t alignment(ElementType element) {
   if (element.is_string()) return alignof(std::string);
   if (!element.byte_addressable()) return 1;
@@ -41,7 +41,7 @@ Result<size_t> storage_bytes(ElementType element, int64_t count) {
   if (!element.valid()) return wrong_element("storage", element);
   if (count < 0) return error(Code::invalid_argument, "storage of ", count, " elements");
   const size_t unit_bits = element.is_string() ? sizeof(std::string) * 8 : static_cast<size_t>(element.bits());
-  // Eight elements take `unit_bits` bytes, the rest their bits rounded up.
+  // Eight elements take `unit_bits` bytes; the bits of the others are rounded up.
   const auto eights = static_cast<size_t>(count / 8), rest = static_cast<size_t>(count % 8);
   size_t bytes = 0;
   if (__builtin_mul_overflow(eights, unit_bits, &bytes) ||
@@ -152,7 +152,7 @@ bool Tensor::identical(const Tensor& other) const {
   if (element_ != other.element_ || dims_ != other.dims_) return false;
   if (count_ == 0 || data_ == other.data_) return true;
   if (element_.is_string()) return std::ranges::equal(as<std::string>(), other.as<std::string>());
-  // Borrowed packed data may have anything behind its last element.
+  // Borrowed packed data may have arbitrary bits after its last element.
   const auto rest = static_cast<int>((static_cast<uint64_t>(count_) * static_cast<uint64_t>(element_.bits())) & 7);
   const size_t whole = bytes_ - (rest != 0 ? 1 : 0);
   if (std::memcmp(data_, other.data_, whole) != 0) return false;

@@ -1,8 +1,8 @@
 // A dense row-major tensor in host memory: an element type, a static shape and bytes.
 //
-// A Tensor is a handle: copying it shares the bytes. It owns them (allocate), shares somebody's ownership (share: a
+// A Tensor is a handle: copying it shares the bytes. It owns them (allocate), shares someone's ownership (share: a
 // mapped file, a plugin's buffer) or borrows them (borrow: the caller keeps them alive). Reading from several threads
-// is safe; writing is the caller's affair. Data of constants must not be written: take a clone().
+// is safe; writing must be synchronised by the caller. Data of constants must not be written: use a clone().
 #pragma once
 #include <complex>
 #include <cstddef>
@@ -25,12 +25,12 @@ class TENON_API Tensor {
  public:
   Tensor() = default;  // no tensor: valid() is false
 
-  // Uninitialised numbers (bits after the last element zero), empty strings. Bytes beyond tensor_bytes_limit() are an
-  // error, not an out-of-memory kill.
+  // Uninitialised numbers (bits after the last element are zero), empty strings. More than tensor_bytes_limit() bytes
+  // are an error, so that the process is not killed for lack of memory.
   static Result<Tensor> allocate(ElementType element, Dims dims);
   static Result<Tensor> zeros(ElementType element, Dims dims);
-  // Borrows `data`, which must hold storage_bytes(element, count) bytes and outlive every copy. It must be aligned as
-  // the element's C++ type is (complex: as its parts; packed bits: to a byte); anything else is an error.
+  // Borrows `data`, which must hold storage_bytes(element, count) bytes and outlive every copy. It must be aligned for
+  // the element's C++ type (complex: for its parts; packed bits: to a byte); anything else is an error.
   static Result<Tensor> borrow(ElementType element, Dims dims, void* data, size_t data_bytes);
   // Shares `owner`, which keeps `data` alive; the same conditions.
   static Result<Tensor> share(ElementType element, Dims dims, std::shared_ptr<void> owner, void* data,
@@ -58,7 +58,7 @@ class TENON_API Tensor {
   template <class T>
   std::span<T> mutable_as() { return {const_cast<T*>(typed<T>()), static_cast<size_t>(count_)}; }
 
-  // Any numeric or boolean element, by value. Exact for every type up to f64; integers of 64 bits want int_at.
+  // Any numeric or boolean element, by value. Exact for every type up to f64; use int_at for 64-bit integers.
   double double_at(int64_t index) const;
   int64_t int_at(int64_t index) const;  // integers and booleans; u64 beyond 2^63 wraps; floats truncate and saturate
   // Rounds and saturates as convert() does.
@@ -69,12 +69,12 @@ class TENON_API Tensor {
 
   // The same bytes under another shape of the same element count.
   Result<Tensor> reshaped(Dims dims) const;
-  // A copy that owns its bytes; of no tensor: no tensor. An error when the heap is exhausted; tensor_bytes_limit() is
-  // not asked, since what is held already may be larger.
+  // A copy that owns its bytes; the copy of no tensor is no tensor. An error when the heap is exhausted.
+  // tensor_bytes_limit() does not apply, because existing tensors may be larger.
   Result<Tensor> clone() const;
   // Same element type, shape and bits (strings: text).
   bool identical(const Tensor& other) const;
-  // Who keeps the bytes; null for a borrowed tensor.
+  // The owner of the bytes; null for a borrowed tensor.
   const std::shared_ptr<void>& owner() const { return owner_; }
   // "f32[2,3]".
   std::string to_string() const;

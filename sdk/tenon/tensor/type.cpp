@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kDepthLimit = 32;  // of nested seq(...) and optional(...): the parser recurses
 
-// The pieces between commas outside parentheses and quoted symbols.
+// Splits at commas outside parentheses and quoted symbols.
 std::vector<std::string_view> split_dims(std::string_view text) {
   std::vector<std::string_view> pieces;
   int depth = 0;
@@ -40,7 +40,7 @@ Result<Dim> parse_dim(std::string_view text) {
   return Dim(std::move(value));
 }
 
-// `text` without the brackets.
+// Parses `text`, which has no brackets around it.
 Result<Shape> parse_shape(std::string_view text) {
   text = trim(text);
   if (text == "*") return Shape();

@@ -32,7 +32,7 @@ class TENON_API Type {
   bool is_tensor() const { return kind_ == Kind::tensor; }
   bool is_sequence() const { return kind_ == Kind::sequence; }
   bool is_optional() const { return kind_ == Kind::optional; }
-  const TensorType& tensor() const { return tensor_; }  // only of a tensor
+  const TensorType& tensor() const { return tensor_; }  // only for a tensor
   ElementType element() const { return tensor_.element; }
   const Shape& shape() const { return tensor_.shape; }
   const Type& inner() const { return *inner_; }  // of a sequence or an optional
@@ -47,9 +47,9 @@ class TENON_API Type {
   std::shared_ptr<const Type> inner_;
 };
 
-// Reads what to_string writes.
+// Parses the output of to_string.
 TENON_API Result<Type> parse_type(std::string_view text);
-// The most that both say; kinds, element types or numbers that disagree: an error naming both.
+// The combined knowledge of both; different kinds, element types or numbers are an error naming both.
 TENON_API Result<Type> merge(const Type& a, const Type& b);
 
 }  // namespace tenon

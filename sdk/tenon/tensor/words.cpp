@@ -51,7 +51,7 @@ Result<Tensor> as_words(const Tensor& tensor, const Layout& layout, ParallelFor&
   TENON_TRY(row_major, Layout::row_major(layout.shape(), layout.element_bits()));
   TENON_TRY(plan, plan_reorder(row_major, layout));
   TENON_TRY(words, Tensor::zeros(type.element, *type.shape.static_dims()));
-  // A bank may go on behind its last word (size=128B).
+  // A bank may continue after its last word (size=128B).
   TENON_TRY(bytes, Tensor::zeros(kU8, {layout.bytes()}));
   if (plan.kind() == ReorderKind::no_op) {
     std::copy_n(tensor.data(), std::min(tensor.bytes(), words.bytes()), words.mutable_data());

@@ -1,5 +1,5 @@
-// A library made by tenon_add_plugin(): what is marked is exported, the rest is hidden, and the core it talks to is the
-// program's own copy.
+// A library made by tenon_add_plugin(): marked symbols are exported, all others are hidden, and the core that it uses
+// is the program's own copy.
 #include <tenon/support/export.hpp>
 #include <tenon/support/name.hpp>
 

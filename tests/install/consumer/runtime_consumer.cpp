@@ -1,4 +1,4 @@
-// Uses what libtenon_runtime.so exports, and nothing of the compiler.
+// Uses the exports of libtenon_runtime.so, and nothing of the compiler.
 #include <cstdio>
 
 #include <tenon/support/memory.hpp>

@@ -1,4 +1,4 @@
-// sdk_consumer PLUGIN: opens the plugin and checks that both see the same core.
+// sdk_consumer PLUGIN: opens the plugin and checks that both use the same core.
 #include <dlfcn.h>
 
 #include <cstdio>

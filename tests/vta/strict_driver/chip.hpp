@@ -1,5 +1,5 @@
-// The memories on the chip and what instructions do to them, one after another. Nothing outlives a run: what a stream
-// reads it has written.
+// The on-chip memories and the effects of instructions, in order. Nothing survives a run: a stream must write what it
+// reads.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -22,7 +22,7 @@ Schedule::Queues Schedule::queues(Unit unit) {
   return {&load_compute_, &store_compute_, &compute_load_, &compute_store_};
 }
 
-// Instructions are handed out in their order; a full queue holds up all that follow.
+// Instructions are dispatched in order; a full queue blocks all that follow.
 void Schedule::fetch() {
   while (fetched_ < stream_.size() && waiting_[stream_[fetched_].unit()].size() < queue_) {
     waiting_[stream_[fetched_].unit()].push_back(static_cast<int64_t>(fetched_));

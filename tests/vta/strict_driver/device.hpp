@@ -1,4 +1,4 @@
-// The three units of the strict driver, in any order that tokens allow: which of those that could go does go is drawn.
+// The three units of the strict driver, in any order that tokens allow: which of the ready ones runs next is random.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -31,7 +31,7 @@ class Schedule {
  public:
   Schedule(std::vector<Instruction> stream, uint32_t queue, std::mt19937& random);
 
-  // The number of the instruction that goes next; -1 behind the last one. A Fault when nobody can go.
+  // The number of the instruction to run next; -1 after the last one. A Fault if no unit is ready.
   int64_t next();
   const Instruction& at(int64_t number) const { return stream_[static_cast<size_t>(number)]; }
   // Its tokens, once it is done.

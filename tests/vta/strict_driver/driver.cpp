@@ -1,6 +1,6 @@
-// A driver of VTA that has nothing of the plugin in it, and takes what is documented by the word: a stream that runs
-// here can be expected to run on anybody's. What it does not like it says on standard error and keeps in
-// strict_vta_fault(); every later run fails, too, so that nothing wrong goes unnoticed.
+// A driver of VTA that shares no code with the plugin, and applies the documentation literally: a stream that runs here
+// can be expected to run on any driver. Faults are printed on standard error and kept in strict_vta_fault(); every
+// later run fails as well, so that nothing wrong goes unnoticed.
 #include <cstdio>
 #include <memory>
 
@@ -29,7 +29,7 @@ Memory& memory() {
   return made;
 }
 
-// `otherwise` for what is not stood for.
+// Returns `otherwise` if a Fault is thrown.
 template <class Function, class Value>
 auto guarded(const Function& function, Value otherwise) {
   try {
@@ -46,7 +46,7 @@ void guarded(const Function& function) {
 
 }  // namespace
 
-// Empty: all was well. Forgets it.
+// Empty: there was no fault. Clears it.
 STRICT_EXPORT const char* strict_vta_fault() {
   static std::string said;
   said = fault();

@@ -1,5 +1,5 @@
-// Instructions of 128 bits as the accelerator's documentation has them: fields packed from bit 0, and one that would
-// cross the middle starts the second half. Whatever no field takes has to be 0.
+// Instructions of 128 bits as in the accelerator's documentation: fields packed from bit 0; one that would cross the
+// middle starts the second half. Bits outside fields must be 0.
 #pragma once
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace strict {
 
-// Everything is a power of two; these are the logarithms.
+// All sizes are powers of two; these are the logarithms.
 struct Machine {
   explicit Machine(const Options& options);
   uint32_t batch, block;                                // values
@@ -38,7 +38,7 @@ struct Instruction {
   Unit unit() const;
 };
 
-// Throws a Fault for numbers that mean nothing, and for bits that are set outside of fields.
+// Throws a Fault for invalid numbers, and for bits that are set outside fields.
 Instruction decode_instruction(const uint8_t* bytes, const Machine& machine);
 
 struct MicroOp {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 25, kAll = uint64_t{1} << 32, kApart = 4096;
 
-// Nobody can read or write here.
+// Reserves memory that cannot be read or written.
 void* reserve(size_t size) {
   void* at = mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return at == MAP_FAILED ? nullptr : at;
@@ -38,8 +38,8 @@ bool Memory::is_free(uint64_t address, uint64_t size) const {
   });
 }
 
-// The first buffer ends with the address space, the second begins it; the others lie anywhere, some at no more than 4
-// bytes.
+// The first buffer ends at the end of the address space, the second begins at its start; the others are anywhere, some
+// aligned to only 4 bytes.
 uint64_t Memory::free_physical(uint64_t size) {
   if (by_physical_.empty()) return (kAll - size) / 4096 * 4096;
   if (is_free(0, size)) return 0;

@@ -1,6 +1,6 @@
 // Memory of the strict driver. Host and device see different bytes of cached buffers until they are flushed or
-// invalidated; addresses that the host gets cannot be read or written but by copies; physical addresses have nothing to
-// do with them; fresh memory is noise.
+// invalidated; addresses that the host gets can be accessed only by copies; physical addresses are unrelated to them;
+// fresh memory is noise.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,9 @@ class Memory {
  public:
   explicit Memory(uint32_t seed) : random_(seed) {}
 
-  // Null when `size` is no size of a buffer.
+  // Null if `size` is not a valid size of a buffer.
   void* allocate(size_t size, bool cached);
-  // All of them throw a Fault for an address that no buffer has. `physical` wants the first byte of one.
+  // All of them throw a Fault for an address that belongs to no buffer. `physical` requires the first byte of one.
   void free(void* buffer);
   uint32_t physical(void* buffer);
   void from_host(void* to, const void* from, size_t size);
@@ -24,7 +24,7 @@ class Memory {
   void flush(void* at, uint32_t physical, int size);
   void invalidate(void* at, uint32_t physical, int size);
 
-  // What the device sees at [address, address + size): in one buffer.
+  // What the device sees at [address, address + size), which must be in one buffer.
   uint8_t* device(uint64_t address, uint64_t size);
 
  private:

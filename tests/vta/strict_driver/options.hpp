@@ -1,4 +1,4 @@
-// What the strict driver is asked to be: words "key=number" of the environment variable STRICT_VTA.
+// Options of the strict driver: words "key=number" in the environment variable STRICT_VTA.
 //
 //   STRICT_VTA="block=4 batch=0 uop=15 inp=15 wgt=18 acc=17 seed=1"    machine: log2 of lanes and of bytes; the default
 //
@@ -14,7 +14,7 @@
 
 namespace strict {
 
-// What the driver does not stand for. It never leaves the library but when an option says so.
+// A violation of the driver's contract. It leaves the library only if an option says so.
 struct Fault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
