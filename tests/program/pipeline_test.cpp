@@ -305,6 +305,34 @@ TEST(Pipeline, PlacesOfAnyExpression) {
   }
 }
 
+// What is computed of an aligned buffer begins and ends at multiples; where that is all of an output so aligned, as it
+// is.
+TEST(Pipeline, BoxesOfAlignedBuffers) {
+  const auto computed = [](bool aligned_output, int64_t first, int64_t extent) {
+    Pipeline p("aligned");
+    BufferRef in = p.buffer("in", kI32, 1), mid = p.buffer("mid", kI32, 1), out = p.buffer("out", kI32, 1);
+    p.stage("first", add_constant<int32_t>(1)).reads(in, {x}).writes(mid, {x});
+    p.stage("last", add_constant<int32_t>(2)).reads(mid, {x}).writes(out, {x});
+    mid.align(0, 4);
+    if (aligned_output) out.align(0, 8);
+    const auto program = p.build({in}, {out});
+    EXPECT_TRUE(program.ok()) << program.error().to_string();
+    EXPECT_EQ(print(*program).find("floordiv") == std::string::npos, aligned_output) << print(*program);
+    Array<int32_t> source({-32}, {64}), result({first}, {extent});
+    source.fill_pattern();
+    RunStatistics statistics;
+    const auto ran = interpret(*program, {{{"in", source.argument()}, {"out", result.argument()}}, {}}, {}, &statistics);
+    EXPECT_TRUE(ran.ok()) << ran.error().to_string();
+    for (int64_t i = first; i < first + extent; ++i) EXPECT_EQ(result(i), source(i) + 3);
+    return statistics.stages.at("first->mid").elements;
+  };
+  EXPECT_EQ(computed(false, 0, 8), 8);
+  EXPECT_EQ(computed(false, 3, 6), 12);
+  EXPECT_EQ(computed(false, -3, 6), 8);
+  EXPECT_EQ(computed(false, 4, 1), 4);
+  EXPECT_EQ(computed(true, 8, 16), 16);
+}
+
 // Bytes from a row to the next of the intermediate, as its reader sees it: a window of three rows of so many floats.
 int64_t row_stride(int64_t width, bool reader_takes_dense_only) {
   static int64_t seen;

@@ -51,6 +51,9 @@ constexpr Case kCases[] = {
     {"check_that_never_holds", "check n < n : \"a\"", "check 0 : \"a\""},
     {"check_of_metadata", "allocate %a : i32[0 +: 3] { check a.extent0 <= 3 : \"a\" check a.extent0 <= n : \"b\" }",
      "allocate %a : i32[0 +: 3] { check a.extent0 <= n : \"b\" }"},
+    {"dense_strides_of_an_open_extent",
+     "allocate %a : i32[0 +: n, 0 +: 3] { check a.stride1 == 4 * max(n, 1) : \"a\" check a.stride1 == n : \"b\" }",
+     "allocate %a : i32[0 +: n, 0 +: 3] { check a.stride1 == n : \"b\" }"},
     {"unused_allocation", "allocate %a : i32[0 +: n] { free %a }", ""},
     {"unread_allocation", "allocate %a : i32[0 +: n] { call iota(out %a; 0) copy %a(x) = %in(x) free %a }", ""},
     // What a transfer reads is wanted, also where nobody reads what it writes; what lay there before is not.

@@ -154,7 +154,19 @@ TEST(Unswitch, WhatIsWrittenAgainBetweenIsAnother) {
   EXPECT_EQ(count(alike.substr(alike.find("when not")), "Mul"), 1);
   insert("  %5:f32 = BroadcastLoad f32 [%2 + 12]\n", "  tail 1");
   const std::string made = unswitched(text);
-  EXPECT_EQ(made.substr(made.find("  when not")), "");
+  EXPECT_EQ(made.substr(made.find("  when not")), R"(  when not %6 {
+    %20:f32 = Mul %5, %5
+    loop 2 d0 dim 0 %7 vector step 8 limit #3 {
+      Store f32 [%1 + %7], %20
+    }
+    %5:f32 = BroadcastLoad f32 [%2 + 12]
+    %21:f32 = Mul %5, %5
+    tail 3 d0 dim 0 %7 limit #4 -> %22:bool, %23:g {
+      Store.partial f32 [%1 + %7], %21, %22, %23
+    }
+  }
+}
+)");
 }
 
 }  // namespace
