@@ -110,7 +110,8 @@ std::string refused(const std::string& text) {
 // The operand that a select does not choose is not evaluated.
 TEST(BoxMoves, NothingIsDividedByZero) {
   for (const char* map : {"40 floordiv b, 0", "a, 40 floordiv y", "a + 40 mod y, 0", "a * (40 floordiv y), b",
-                          "0, 40 mod (b mod 2)", "100, 40 floordiv b", "min(a, 1 floordiv (a - 5)), b"}) {
+                          "0, 40 mod (b mod 2)", "100, 40 floordiv b", "min(a, 1 floordiv (a - 5)), b",
+                          "select(a < 9, 40 floordiv b, select(b, 41 floordiv b, 7)), b"}) {
     SCOPED_TRACE(map);
     EXPECT_THAT(refused(padded(map)), HasSubstr("division by zero"));
   }
@@ -137,6 +138,25 @@ TEST(BoxMoves, NoIndexWrapsAround) {
     SCOPED_TRACE(map);
     code_of(padded(map), {{8, 41}, {8, 40}, {}});
   }
+}
+
+// Each select within another is two more numbers that wait.
+TEST(BoxMoves, IndicesNestedTooDeepAreRefused) {
+  const auto nested = [](int selects) {
+    std::string map = "a";
+    for (int i = 0; i < selects; ++i) map = str("select(b == ", i, ", ", i % 8, ", ", map, ")");
+    return padded(map + ", b");
+  };
+  code_of(nested(20), {{8, 41}, {8, 40}, {}});
+  const auto program = parse_program(nested(70), kernels());
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  Data data;
+  data.add("in", {8, 41});
+  data.add("out", {8, 40});
+  const auto bound = BoundProgram::bind(*program, data.arguments());
+  ASSERT_FALSE(bound.ok());
+  EXPECT_EQ(bound.error().code(), Code::resource_exhausted);
+  EXPECT_THAT(bound.error().message(), HasSubstr("an index is nested 14"));
 }
 
 TEST(BoxMoves, ObserversSeeThem) {

@@ -121,6 +121,35 @@ TEST(Contract, KernelsThatDependOnChanceAreNamed) {
               HasSubstr("gives different results for the same operands"));
 }
 
+// What a kernel leaves in its workspace is no result, and may be anything; its results may not.
+TEST(Contract, WorkspacesHoldNoResults) {
+  const auto said = [](size_t by_chance) {
+    KernelTable table = kernels();
+    int32_t calls = 0;
+    Kernel made{.name = "k", .run = [&](CallContext& c) -> Result<void> {
+                  copy_box(c.operands[0], c.operands[1]);
+                  copy_box(c.operands[0], c.operands[2]);
+                  at(c.operands[by_chance], 0, 0) = ++calls;
+                  return {};
+                }};
+    made.workspaces = 1;
+    table["k"] = std::make_shared<const Kernel>(std::move(made));
+    const auto program = parse_program(R"(program @workspace() {
+      input %in : i32 rank 2
+      output %out : i32 rank 2
+      allocate %work : i32[0 +: 3, 0 +: 2] { call k(in %in, out %out, out %work) }
+    })",
+                                       table);
+    Data data;
+    data.add("in", {3, 2});
+    data.add("out", {3, 2});
+    const auto result = interpret(*program, data.arguments(), {.contract = true});
+    return result.ok() ? std::string() : result.error().message();
+  };
+  EXPECT_EQ(said(2), "");
+  EXPECT_THAT(said(1), HasSubstr("gives different results for the same operands"));
+}
+
 TEST(Contract, PlacesOfARingOutsideOfTheBoxAreGuarded) {
   const auto run = [](int64_t row) {
     KernelTable table = kernels();

@@ -1,4 +1,6 @@
 // What the builder refuses, and figures that cases.yaml names as goals beyond the measured ones.
+#include <array>
+
 #include <program/pipeline_support.hpp>
 
 namespace tenon::program {
@@ -24,6 +26,23 @@ TEST(Pipeline, RefusesUnknownSymbolsAndMissingProducers) {
   EXPECT_NE(refusal(p.build({a}, {b})).find("'nowhere'"), std::string::npos);
   EXPECT_NE(refusal(p.build({}, {b})).find("'a', which is no input and which no stage writes"), std::string::npos);
   EXPECT_NE(refusal(p.build({a}, {c})).find("output 'c' is written by no stage"), std::string::npos);
+}
+
+TEST(Pipeline, RefusesStagesThatDoNotFit) {
+  Pipeline p("order");
+  BufferRef a = p.buffer("a", kI32, 1), b = p.buffer("b", kI32, 1), c = p.buffer("c", kI32, 1);
+  StageRef first = p.stage("first", add_constant<int32_t>(1)).reads(a, {x}).writes(b, {x});
+  EXPECT_NE(refusal(p.build({b}, {a})).find("stage 'first' writes input 'b'"), std::string::npos);
+  p.stage("again", add_constant<int32_t>(1)).reads(b, {x}).writes(c, {x});
+  first.loops({{y, 4}});
+  EXPECT_NE(refusal(p.build({a}, {c})).find("stage 'first' loops over 'y', which is no index of its results"),
+            std::string::npos);
+  p.stage("back", add_constant<int32_t>(1)).reads(c, {x}).writes(a, {x});
+  const std::string loop = refusal(p.build({}, {c}));
+  EXPECT_NE(loop.find("needs its own results"), std::string::npos) << loop;
+  EXPECT_NE(loop.find("in what stage 'again' reads"), std::string::npos) << loop;
+  p.stage("twice", add_constant<int32_t>(1)).reads(a, {x}).writes(c, {x});
+  EXPECT_NE(refusal(p.build({}, {c})).find("buffer 'c' is written by stages 'again' and 'twice'"), std::string::npos);
 }
 
 TEST(Pipeline, RefusesAPlaceThatIsNotAroundAllReaders) {
@@ -212,6 +231,106 @@ TEST(Pipeline, UntilingIsOneCopy) {
   EXPECT_EQ(statistics.copies.at("copy out->out").calls, 1);
   for_each_index({0, 0}, {12, 8},
                  [&](const Index& i) { EXPECT_EQ(result.at(i), source(i[0] % 4, i[1] % 4, i[0] / 4, i[1] / 4)); });
+}
+
+// What a stage computes of a buffer that another reads at such a place: all of that, and no more where each index
+// stands in it once. What is computed beside that is stated for boxes of x from 2 to 6 and -3 to 4, and y from 1 to 5
+// and -5 to -2.
+TEST(Pipeline, PlacesOfAnyExpression) {
+  const Expr n = var("n");
+  const struct {
+    const char* name;
+    Expr place;
+    std::array<int64_t, 4> beside;
+  } kCases[] = {
+      {"scaled", 3 * x - 2 * y + 1, {}},
+      {"product", x * y, {}},
+      {"product_by_a_scalar", n * x + y, {}},
+      {"quotient", 2 - floordiv(x, 3), {}},
+      {"quotient_by_a_scalar", floordiv(x + 7 * y, n), {}},
+      {"quotient_by_an_index", floordiv(x, 2 * y + 1), {11, 7, 12, 6}},
+      {"remainder", mod(x, 16), {}},
+      {"remainder_by_a_scalar", mod(x, n), {}},
+      {"remainder_by_an_index", mod(x, 2 * y + 1), {4, 0, 1, 0}},
+      {"least", min(x, y + 1), {}},
+      {"greatest", max(2 * x, -y), {}},
+      {"choice", select(less(x, 4), y, 9), {}},
+      {"condition", 5 * less(x, 4), {}},
+      {"equality", 5 * equal(x, 3), {}},
+      {"square", x * x, {0, 12, 0, 12}},
+      {"rising", x + floordiv(x, 2), {}},
+      {"falling", -x - floordiv(x, 3) + y, {}},
+      {"turning", x - 2 * floordiv(x, 2) + y, {}},
+  };
+  const Index boxes[][2] = {{{2, 1}, {5, 5}}, {{-3, 1}, {8, 5}}, {{2, -5}, {5, 4}}, {{-3, -5}, {8, 4}}};
+  for (const auto& [name, place, beside] : kCases) {
+    const auto at = [place = place](const Index& i, int64_t scalar) {
+      return place.evaluate({{"x", i[0]}, {"y", i[1]}, {"n", scalar}}).value();
+    };
+    Pipeline p("places");
+    p.scalar("n");
+    BufferRef in = p.buffer("in", kI32, 1), mid = p.buffer("mid", kI32, 1), out = p.buffer("out", kI32, 2);
+    p.stage("first", add_constant<int32_t>(1)).reads(in, {x}).writes(mid, {x});
+    int64_t scalar = 0;
+    const auto reads = kernel<int32_t>("reads", [&](const CallContext& c, const Index& i) {
+      const auto v = c.elements<const int32_t>(0);
+      const int64_t wanted = at(i, scalar);
+      const bool is_there = wanted >= v.min(0) && wanted < v.min(0) + v.extent(0);
+      EXPECT_TRUE(is_there) << name << ": " << wanted << " is read";
+      return is_there ? v(wanted) : 0;
+    });
+    p.stage("last", reads).reads(mid, {place}).writes(out, {x, y});
+    const auto program = p.build({in}, {out});
+    ASSERT_TRUE(program.ok()) << program.error().to_string();
+    Array<int32_t> source({-1000}, {2000});
+    source.fill_pattern();
+    for (scalar = -3; scalar <= 3; scalar += 6)
+      for (size_t b = 0; b < std::size(boxes); ++b) {
+        const auto& [mins, extents] = boxes[b];
+        Array<int32_t> result(mins, extents);
+        RunStatistics statistics;
+        const auto ran = interpret(program.value(),
+                                   {{{"in", source.argument()}, {"out", result.argument()}}, {{"n", scalar}}}, {},
+                                   &statistics);
+        ASSERT_TRUE(ran.ok()) << name << ": " << ran.error().to_string();
+        int64_t first = 1000, last = -1000;
+        for_each_index(mins, extents, [&](const Index& i) {
+          const int64_t wanted = at(i, scalar);
+          first = std::min(first, wanted), last = std::max(last, wanted);
+          EXPECT_EQ(result.at(i), source(wanted) + 1) << name;
+        });
+        EXPECT_EQ(statistics.stages.at("first->mid").elements - (last - first + 1), beside[b])
+            << name << ", n = " << scalar << ", box " << b;
+      }
+  }
+}
+
+// What is computed of an aligned buffer begins and ends at multiples; where that is all of an output so aligned, as it
+// is.
+TEST(Pipeline, BoxesOfAlignedBuffers) {
+  const auto computed = [](bool aligned_output, int64_t first, int64_t extent) {
+    Pipeline p("aligned");
+    BufferRef in = p.buffer("in", kI32, 1), mid = p.buffer("mid", kI32, 1), out = p.buffer("out", kI32, 1);
+    p.stage("first", add_constant<int32_t>(1)).reads(in, {x}).writes(mid, {x});
+    p.stage("last", add_constant<int32_t>(2)).reads(mid, {x}).writes(out, {x});
+    mid.align(0, 4);
+    if (aligned_output) out.align(0, 8);
+    const auto program = p.build({in}, {out});
+    EXPECT_TRUE(program.ok()) << program.error().to_string();
+    EXPECT_EQ(print(*program).find("floordiv") == std::string::npos, aligned_output) << print(*program);
+    Array<int32_t> source({-32}, {64}), result({first}, {extent});
+    source.fill_pattern();
+    RunStatistics statistics;
+    const auto ran = interpret(*program, {{{"in", source.argument()}, {"out", result.argument()}}, {}}, {}, &statistics);
+    EXPECT_TRUE(ran.ok()) << ran.error().to_string();
+    for (int64_t i = first; i < first + extent; ++i) EXPECT_EQ(result(i), source(i) + 3);
+    return statistics.stages.at("first->mid").elements;
+  };
+  EXPECT_EQ(computed(false, 0, 8), 8);
+  EXPECT_EQ(computed(false, 3, 6), 12);
+  EXPECT_EQ(computed(false, -3, 6), 8);
+  EXPECT_EQ(computed(false, 4, 1), 4);
+  EXPECT_EQ(computed(true, 8, 16), 16);
 }
 
 // Bytes between rows of the intermediate buffer, as its reader sees it: a window of three rows of `width` floats.

@@ -106,6 +106,34 @@ TEST(Races, ATransferIntoARowStillInUseIsFound) {
   EXPECT_THAT(race_in(text), HasSubstr("'a'"));
 }
 
+// Of two transfers under way at once, neither may write what the other touches.
+TEST(Races, TransfersUnderWayTogether) {
+  const auto with = [](const char* between) {
+    return race_in(str(R"(program @together() {
+      input %in : i32 rank 2
+      output %out : i32 rank 2
+      token %load
+      token %store
+      allocate %a : i32[0 +: 12, 0 +: 4] in scratch {
+        start %load copy %a[0 +: 12, 0 +: 2](x, y) = %in(x, y)
+        wait %load
+        start %load copy %a[0 +: 12, 2 +: 2](x, y) = %in(x, y)
+        )",
+                       between, R"(
+        start %store copy %out[0 +: 12, 0 +: 2](x, y) = %a[0 +: 12, 0 +: 2](x, y)
+        wait %store
+        wait %load
+      }
+    })"));
+  };
+  EXPECT_EQ(with(""), "");
+  EXPECT_EQ(with("start %store copy %out[0 +: 12, 2 +: 2](x, y) = %a[0 +: 12, 0 +: 2](x, y) wait %store"), "");
+  EXPECT_THAT(with("start %store copy %out[0 +: 12, 2 +: 2](x, y) = %a[0 +: 12, 2 +: 2](x, y) wait %store"),
+              HasSubstr("a transfer of token 'store' reads bytes of 'a' that a transfer of token 'load' writes"));
+  EXPECT_THAT(with("start %store copy %a[0 +: 12, 3 +: 1](x, y) = %in(x, y) wait %store"),
+              HasSubstr("a transfer of token 'store' writes bytes of 'a' that a transfer of token 'load' writes"));
+}
+
 TEST(Races, IterationsThatShareWhatTheyWriteAreFound) {
   const auto with = [](const char* make) {
     return race_in(str(R"(program @workers(workers) {

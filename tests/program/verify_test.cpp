@@ -111,6 +111,50 @@ constexpr Case kCases[] = {
      "for i in [0, n) parallel 2 { start %t copy %out(x, y) = %in(y, x) }", "at the end of an iteration of loop i"},
     {"stages", "for i in [0, n) pipelined 2 { await 0 signal 0 }", "for i in [0, n) { await 0 }",
      "await 0 stands in no pipelined loop"},
+    {"stages_behind_a_pipeline", "for i in [0, n) pipelined 2 { for j in [0, n) { signal 0 } }",
+     "for i in [0, n) pipelined 2 { signal 0 } signal 0", "signal 0 stands in no pipelined loop"},
+    {"ranks_of_crops", "crop %c = %in[_, _] {}", "crop %c = %in[_] {}",
+     "buffer 'in' has rank 2, the statement gives it 1 dims"},
+    {"ranks_of_slices", "slice %c = %in[0, _] {}", "slice %c = %in[0] {}",
+     "buffer 'in' has rank 2, the statement gives it 1 dims"},
+    {"ranks_of_views_under_the_same_name", "transpose %in[1, 0] {}", "transpose %in[1] {}",
+     "buffer 'in' has rank 2, the statement gives it 1 dims"},
+    {"free_of_an_allocation", "allocate %a : i32[] { free %a }", "free %in",
+     "'in' is no allocation around this statement"},
+    {"free_of_a_view", "allocate %a : i32[] { free %a }", "allocate %a : i32[0 +: 4] { crop %c = %a[0 +: 1] { free %c } }",
+     "'c' is no allocation around this statement"},
+    {"allocated_again",
+     "allocate %a : i32[0 +: 4] { call iota(out %a; 0) free %a } "
+     "allocate %a : i32[0 +: 4] { call iota(out %a; 0) call add1(in %a, out %out) }",
+     "allocate %a : i32[0 +: 4] { call iota(out %a; 0) free %a } "
+     "allocate %a : i32[0 +: 4] { call add1(in %a, out %out) }",
+     "'a' is read, and nothing has written it before"},
+    {"a_window_is_written_through_views_by_an_earlier_iteration",
+     "allocate %a : i32[0 +: 4] { for i in [0, 4) { call add1(in %a, out %out) "
+     "crop %b = %a[0 +: 2] { crop %c = %b[0 +: 1] { call iota(out %c; 0) } } } }",
+     "allocate %a : i32[0 +: 4] { for i in [0, 4) { call add1(in %a, out %out) "
+     "crop %b = %a[0 +: 2] { crop %c = %b[0 +: 1] { call add1(in %c, out %out) } } } }",
+     "'a' is read, and nothing has written it before"},
+    {"sources_of_copies", "allocate %a : i32[0 +: 4] { copy %a(x) = %in(x, 0) copy %out(x, y) = %a(x) }",
+     "allocate %a : i32[0 +: 4] { copy %out(x, y) = %a(x) }", "'a' is read, and nothing has written it before"},
+    {"destinations_of_copies", "copy %out(x, y) = %in(y, x)", "copy %in(x, y) = %weights(y, x)",
+     "'in' is written, an input"},
+    {"indices_of_copies", "copy %out(x, y) = %in(y, x) copy %out(x, y) = %in(x, y)", "copy %out(x, n) = %in(x, x)",
+     "the symbol n is bound again where it is visible"},
+    {"indices_are_known_in_the_map", "copy %out(x, y) = %in(y, x)", "copy %out(x, y) = %in(y, x) check x < 1 : \"\"",
+     "the symbol x is not known here"},
+    {"names_in_maps", "copy %out(x, y) = %in(y, x + n)", "copy %out(x, y) = %in(y, z)",
+     "the symbol z is not known here"},
+    {"names_in_predicates_of_copies", "copy %out(x, y) = %in(y, x) if n", "copy %out(x, y) = %in(y, x) if z",
+     "the symbol z is not known here"},
+    {"padding_is_written", "copy %out(x, y) = %in(y, x) pad %weights",
+     "allocate %p : i32[] { copy %out(x, y) = %in(y, x) pad %p }", "'p' is read, and nothing has written it before"},
+    {"elements_of_padding", "allocate %p : i32[] { call iota(out %p; 0) copy %out(x, y) = %in(y, x) pad %p }",
+     "allocate %p : u8[] { call iota(out %p; 0) copy %out(x, y) = %in(y, x) pad %p }",
+     "the destination has elements of i32, 'p' of u8"},
+    {"ranks_of_padding", "allocate %p : i32[] { call iota(out %p; 0) copy %out(x, y) = %in(y, x) pad %p }",
+     "allocate %p : i32[0 +: 4] { call iota(out %p; 0) copy %out(x, y) = %in(y, x) pad %p }",
+     "the padding 'p' has rank 1: 0 or 2 are possible"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Rules, VerifyTest, ::testing::ValuesIn(kCases),
@@ -135,6 +179,56 @@ TEST(Verify, ProgramsThatTextCannotSay) {
   EXPECT_THAT(verify(program).error().message(), HasSubstr("buffer number 3 does not exist"));
   program = {"p", {}, {}, {}, Call{}};
   EXPECT_THAT(verify(program).error().message(), HasSubstr("a call has no kernel"));
+  program.body = Call{.kernel = std::make_shared<const Kernel>()};
+  EXPECT_THAT(verify(program).error().message(), HasSubstr("a call has no kernel"));
+  program.body = DmaWait{3};
+  EXPECT_THAT(verify(program).error().message(), HasSubstr("token number 3 does not exist: there are 0"));
+  program.body = Let{"step", 0, {}};
+  EXPECT_THAT(verify(program).error().message(), HasSubstr("'step' cannot be the name of a symbol"));
+  for (const int stage : {-1, kMostStages + 1}) {
+    program.body = Loop{.symbol = "i", .begin = 0, .end = 4, .kind = LoopKind::pipelined, .body = Signal{stage}};
+    EXPECT_THAT(verify(program).error().message(), HasSubstr(str("signal ", stage, ": stages are 0 to ", kMostStages)));
+  }
+  program = {"p", {}, {}, {"1"}, {}};
+  EXPECT_THAT(verify(program).error().message(), HasSubstr("'1' cannot be the name of a token"));
+}
+
+TEST(Verify, BuffersThatTextCannotSay) {
+  const auto said = [](std::vector<Buffer> buffers, Statement body, std::vector<Allocation> locals = {}) {
+    const auto result = verify({"p", {}, std::move(buffers), {}, std::move(body), std::move(locals)});
+    return result.ok() ? std::string() : result.error().message();
+  };
+  const Buffer out{"out", kI32, 1, Role::output, "host"}, a{"a", kI32, 1, Role::local, "host"};
+  for (const int rank : {0, kMaxRank}) EXPECT_EQ(said({{"b", kI32, rank, Role::input, "host"}}, {}), "");
+  for (const int rank : {-1, kMaxRank + 1})
+    EXPECT_EQ(said({{"b", kI32, rank, Role::input, "host"}}, {}),
+              str("buffer 'b' has rank ", rank, ", 0 to ", kMaxRank, " are possible"));
+  const Allocation of_a{.buffer = 1, .dims = {{0, 4, {}, {}}}}, of_out{.buffer = 0, .dims = {{0, 4, {}, {}}}};
+  EXPECT_EQ(said({out, a}, Allocate{of_a, {}}), "");
+  EXPECT_EQ(said({out, a}, Allocate{of_out, {}}), "'out' is declared, and cannot be made by a statement");
+  EXPECT_EQ(said({out, a}, Allocate{{.buffer = 1}, {}}), "buffer 'a' has rank 1, the statement gives it 0 dims");
+  EXPECT_EQ(said({out, a}, {}, {of_a}), "");
+  EXPECT_EQ(said({out, a}, {}, {of_a, of_a}), "'a' is a local twice");
+  EXPECT_EQ(said({out, a}, {}, {of_out}), "'out' is declared, and cannot be made by a statement");
+  Allocation aligned = of_a;
+  aligned.align_bytes = -64;
+  EXPECT_EQ(said({out, a}, Allocate{aligned, {}}), "'a' is aligned to -64 bytes, which is no power of two");
+  const Buffer bytes{"a", kU8, 1, Role::local, "host"};
+  const Crop crop{1, 0, {std::nullopt}, {}};
+  EXPECT_EQ(said({out, a}, crop), "");
+  EXPECT_EQ(said({out, bytes}, crop), "'a' has elements of u8, its source 'out' of i32");
+}
+
+// As many as text may have; one more could end the stack of what walks them.
+TEST(Verify, Depth) {
+  const auto said = [](int depth) {
+    Statement body;
+    for (int i = 0; i < depth; ++i) body = Let{str("a", i), 0, body};
+    const auto result = verify({"p", {}, {}, {}, body});
+    return result.ok() ? std::string() : result.error().message();
+  };
+  EXPECT_EQ(said(kMaxDepth), "");
+  EXPECT_EQ(said(kMaxDepth + 1), str("more than ", kMaxDepth, " statements within one another"));
 }
 
 }  // namespace

@@ -142,5 +142,32 @@ TEST(Unswitch, WhereItPays) {
       << "a condition for each lane";
 }
 
+// The tail's y is of another v: what stands before the loop is made anew before the tail.
+TEST(Unswitch, WhatIsWrittenAgainBetweenIsAnother) {
+  std::string text = kernel("Less %3, %4", "Where %6, %11, %8", "Where %6, %17, %19");
+  const auto insert = [&](const std::string& line, const std::string& before) {
+    text.insert(text.find(before), line);
+  };
+  insert("%8:f32 = Mul %5, %5\n    ", "%12:f32");
+  insert("%19:f32 = Mul %5, %5\n    ", "%18:f32");
+  const std::string alike = unswitched(text);
+  EXPECT_EQ(count(alike.substr(alike.find("when not")), "Mul"), 1);
+  insert("  %5:f32 = BroadcastLoad f32 [%2 + 12]\n", "  tail 1");
+  const std::string made = unswitched(text);
+  EXPECT_EQ(made.substr(made.find("  when not")), R"(  when not %6 {
+    %20:f32 = Mul %5, %5
+    loop 2 d0 dim 0 %7 vector step 8 limit #3 {
+      Store f32 [%1 + %7], %20
+    }
+    %5:f32 = BroadcastLoad f32 [%2 + 12]
+    %21:f32 = Mul %5, %5
+    tail 3 d0 dim 0 %7 limit #4 -> %22:bool, %23:g {
+      Store.partial f32 [%1 + %7], %21, %22, %23
+    }
+  }
+}
+)");
+}
+
 }  // namespace
 }  // namespace tenon::x86::testing

@@ -239,8 +239,10 @@ class Unswitch {
     }
     return made;
   }
+  // Do they make the same? What is written again between the two is not.
   bool are_alike(const Instruction& one, const Instruction& other) const {
     const auto element = [&](RegisterId id) { return kernel_.registers[index(id)].element; };
+    if (!std::ranges::all_of(one.in, [&](RegisterId id) { return once(id); })) return false;
     return one.op == other.op && one.in == other.in && one.attributes == other.attributes &&
            one.out.size() == other.out.size() && element(one.out[0]) == element(other.out[0]);
   }
