@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace tenon::cli {
 
@@ -17,6 +18,11 @@ struct ApartOptions {
   // Of one task, as long as this process is not stopped itself; the process that is late is killed.
   double timeout_s = 60;
 };
+
+// Of an answer that cannot be read.
+inline constexpr std::string_view kNoAnswer =
+    "something else than an answer came from the case's process: what runs there writes into a file that it has not "
+    "opened";
 
 struct ApartAnswer {
   std::string text;     // what the task gave
