@@ -9,22 +9,23 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+// What is made wrongly is read by a second segment, and is an output.
+constexpr std::string_view kTwoSegments = "graph @g(%x: f32[2,1]) -> (%a, %y) { %a = Neg %x %y = Exp %a }";
+constexpr std::pair<const char*, const char*> kFaults[] = {
+    {"made extents", "output 'a' is declared f32[2,1] and made as f32[7]: another rank"},
+    {"made element", "output 'a' is declared f32[2,1] and made as f64[2,1]"},
+    {"made nothing", "output 'a' is declared f32[2,1] and made as nothing"}};
+
 class PluginFaultsTest : public testing::PluginTest {
  protected:
   void expect_faults_named() {
     install("throwing");
     TargetRegistry registry;
-    // The faulty value is read by a second segment, and is an output.
-    const auto model = compile(graph("graph @g(%x: f32[2,1]) -> (%a, %y) { %a = Neg %x %y = Exp %a }"), registry,
-                               {.targets = {"throwing"}, .optimize = false});
+    const auto model = compile(graph(kTwoSegments), registry, {.targets = {"throwing"}, .optimize = false});
     ASSERT_TRUE(model.ok()) << model.error().to_string();
     const std::vector<Datum> inputs{Tensor::of<float>({2, 1}, {1, -2})};
     ASSERT_TRUE((*model)->run(inputs).ok());
-    const std::pair<const char*, const char*> cases[] = {
-        {"made extents", "output 'a' is declared f32[2,1] and made as f32[7]: another rank"},
-        {"made element", "output 'a' is declared f32[2,1] and made as f64[2,1]"},
-        {"made nothing", "output 'a' is declared f32[2,1] and made as nothing"}};
-    for (const auto& [what, sentence] : cases) {
+    for (const auto& [what, sentence] : kFaults) {
       const testing::Environment asked("FIXTURE_BREAK", what);
       const auto ran = (*model)->run(inputs);
       ASSERT_FALSE(ran.ok()) << what;
@@ -39,6 +40,53 @@ TEST_F(PluginFaultsTest, OutputsThatAreNotAsDeclaredEndTheRun) { expect_faults_n
 TEST_F(PluginFaultsTest, OutputsOfRunsAtOnceThatAreNotAsDeclaredEndTheRun) {
   const testing::Environment at_once("FIXTURE_AT_ONCE", "1");
   expect_faults_named();
+}
+
+// A plugin's own way of running on the same memory again and again.
+TEST_F(PluginFaultsTest, OutputsOfBoundRunsThatAreNotAsDeclaredEndTheRun) {
+  install("throwing");
+  const testing::Environment at_once("FIXTURE_AT_ONCE", "1");
+  TargetRegistry registry;
+  const auto model = compile(graph(kTwoSegments), registry, {.targets = {"throwing"}, .optimize = false});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const std::vector<Datum> inputs{Tensor::of<float>({2, 1}, {1, -2})};
+  for (const auto& [what, sentence] : kFaults) {
+    const auto bound = (*model)->bind(inputs);
+    ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+    ASSERT_TRUE((*bound)->run().ok());  // binds
+    const testing::Environment asked("FIXTURE_BREAK", what);
+    const auto ran = (*bound)->run();
+    ASSERT_FALSE(ran.ok()) << what;
+    EXPECT_EQ(ran.error().code(), Code::plugin) << what;
+    EXPECT_THAT(ran.error().to_string(), AllOf(HasSubstr(sentence), HasSubstr("target 'throwing'")));
+  }
+  const testing::Environment asked("FIXTURE_BREAK", "bound extents");
+  const auto bound = (*model)->bind(inputs);
+  ASSERT_TRUE(bound.ok()) << bound.error().to_string();
+  const auto ran = (*bound)->run();
+  ASSERT_FALSE(ran.ok());
+  EXPECT_THAT(ran.error().to_string(), HasSubstr(kFaults[0].second));
+}
+
+TEST_F(PluginFaultsTest, WhatBoundRunsThrowBecomesAnError) {
+  install("throwing");
+  const testing::Environment at_once("FIXTURE_AT_ONCE", "1");
+  TargetRegistry registry;
+  const auto model = compile(graph(kTwoSegments), registry, {.targets = {"throwing"}, .optimize = false});
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  const auto runs = [&]() -> Result<void> {
+    TENON_TRY(bound, (*model)->bind({Tensor::of<float>({2, 1}, {1, -2})}));
+    TENON_OK(bound->run());
+    return bound->run();
+  };
+  for (const std::string place : {"bind", "bound run"}) {
+    const testing::Environment asked("FIXTURE_THROW", place);
+    const auto ran = runs();
+    ASSERT_FALSE(ran.ok()) << place;
+    EXPECT_THAT(ran.error().to_string(), HasSubstr("out of paper")) << place;
+  }
+  const testing::Environment asked("FIXTURE_THROW", "settled");  // run() is asked, then
+  EXPECT_TRUE(runs().ok());
 }
 
 // Before the plugin is called, which would throw.

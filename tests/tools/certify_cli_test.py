@@ -201,6 +201,21 @@ class Certify(command_line.Test):
         self.assert_fails(self.certify("device", FIXTURE_THROW="load_executable"), ("executables", "stored"),
                           text="out of paper")
 
+    def test_files_of_others_that_a_plugin_writes_to_or_closes(self):
+        self.few = ("--filter", "^(Abs|Neg)$", "--jobs", "1", "--timeout", "3")
+        no_answer = "something else than an answer came from the case's process"
+        late = "no answer after 3 s"
+        for scribble, of_abs, of_neg in (("log", no_answer, no_answer), ("answer", no_answer, no_answer),
+                                         ("half", late, no_answer), ("close", late, late)):
+            with self.subTest(scribble=scribble):
+                checks = self.certify("throwing", FIXTURE_SCRIBBLE=scribble, FIXTURE_THROW="layout_kernels")
+                failed = {key: c["sentence"] for key, c in checks.items() if c["status"] == "failed"}
+                self.assertIn(of_abs, failed.pop(("operators", "Abs")))
+                self.assertIn(of_neg, failed.pop(("operators", "Neg")))
+                # Which aspects the processes were at when they were ended is chance.
+                self.assertLessEqual({group for group, _ in failed}, {"executables", "errors"}, failed)
+                self.assertIn("of operators", " ".join(failed.values()))
+
     @unittest.skipUnless(CASES, "no ONNX backend cases on this machine")
     def test_cases(self):
         def cases(plugin, pattern, *more, expect=DONE, **env):

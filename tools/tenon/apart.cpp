@@ -24,6 +24,12 @@ namespace tenon::cli {
 namespace {
 
 constexpr uint64_t kNoMoreTasks = UINT64_MAX;
+constexpr uint64_t kMostBytes = 1 << 30;  // of an answer
+
+// Before each answer: what a task's own code writes into files that are not its own is not taken for one.
+struct Header {
+  uint64_t task, bytes;
+};
 
 bool write_all(int file, const void* data, size_t bytes) {
   const char* at = static_cast<const char*>(data);
@@ -47,13 +53,13 @@ bool read_all(int file, void* data, size_t bytes) {
   return true;
 }
 
-// The main loop of a worker: reads task numbers, writes answers preceded by their lengths.
+// The main loop of a worker: reads task numbers, writes answers preceded by their headers.
 [[noreturn]] void serve(int tasks, int answers, const std::function<std::string(size_t)>& work) {
   uint64_t task = kNoMoreTasks;
   while (read_all(tasks, &task, sizeof task) && task != kNoMoreTasks) {
     const std::string text = work(static_cast<size_t>(task));
-    const uint64_t bytes = text.size();
-    if (!write_all(answers, &bytes, sizeof bytes) || !write_all(answers, text.data(), text.size())) break;
+    const Header header{task, text.size()};
+    if (!write_all(answers, &header, sizeof header) || !write_all(answers, text.data(), text.size())) break;
   }
   _exit(0);
 }
@@ -104,18 +110,38 @@ class Worker {
   // The task that it works on, and its answer: after that, the worker is idle or has ended.
   size_t task() const { return static_cast<size_t>(*task_); }
   bool busy() const { return task_.has_value(); }
-  ApartAnswer take_answer() {
-    ApartAnswer answer;
-    uint64_t bytes = 0;
-    bool whole = read_all(answers_, &bytes, sizeof bytes);
-    if (whole) {
-      answer.text.resize(bytes);
-      whole = read_all(answers_, answer.text.data(), bytes);
+  // One read of what has come; none: there is more of the answer to come.
+  std::optional<ApartAnswer> take_some() {
+    char some[1 << 16];
+    const ssize_t count = read(answers_, some, sizeof some);
+    if (count < 0 && errno == EINTR) return std::nullopt;
+    if (count <= 0) {
+      closed_ = true;
+      return end_of_process();
     }
-    if (!whole) answer = {.text = {}, .failure = end_text(collect())};
+    taken_.append(some, static_cast<size_t>(count));
+    Header header;
+    if (taken_.size() < sizeof header) return std::nullopt;
+    std::memcpy(&header, taken_.data(), sizeof header);
+    if (header.task != *task_ || header.bytes > kMostBytes) {
+      end();
+      return ApartAnswer{.text = {}, .failure = std::string(kNoAnswer)};
+    }
+    if (taken_.size() - sizeof header < header.bytes) return std::nullopt;
+    ApartAnswer answer{.text = taken_.substr(sizeof header, header.bytes), .failure = {}};
+    taken_.erase(0, sizeof header + header.bytes);
     ++answered_;
     return answer;
   }
+  // Of a worker that has closed its end, how its process ended; none: it has not.
+  std::optional<ApartAnswer> end_of_process() {
+    int status = 0;
+    if (waitpid(process_, &status, WNOHANG) == 0) return std::nullopt;
+    process_ = -1;
+    return ApartAnswer{.text = {}, .failure = end_text(status)};
+  }
+  // Nothing comes any more: the process ends, or works on with its files closed by the task's own code.
+  bool closed() const { return closed_; }
   void free() { task_.reset(); }
   void end() {
     kill(process_, SIGKILL);
@@ -131,11 +157,9 @@ class Worker {
  private:
   Worker(pid_t process, int tasks, int answers) : process_(process), tasks_(tasks), answers_(answers) {}
 
-  int collect() {
-    int status = 0;
-    while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {}
+  void collect() {
+    while (waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {}
     process_ = -1;
-    return status;
   }
   static std::string end_text(int status) {
     if (!WIFSIGNALED(status)) return "the case's process ended without an answer";
@@ -146,6 +170,8 @@ class Worker {
   int tasks_, answers_;
   std::optional<uint64_t> task_;
   RunningTime::Span deadline_{0};
+  std::string taken_;  // of the answer, and of what stands behind it
+  bool closed_ = false;
   size_t answered_ = 0;
 };
 
@@ -190,21 +216,22 @@ class Pool {
   }
 
   void wait() {
+    constexpr RunningTime::Span kClosedStep{1};  // until a process that has closed its end has ended, too
     std::vector<pollfd> files;
     RunningTime::Span left = RunningTime::kMostStep;
     for (const auto& worker : workers_) {
       if (!worker || !worker->busy()) continue;
-      files.push_back({worker->file(), POLLIN, 0});
-      left = std::clamp(worker->deadline() - time_.now(), RunningTime::Span(0), left);
+      files.push_back({worker->closed() ? -1 : worker->file(), POLLIN, 0});
+      left = std::clamp(worker->deadline() - time_.now(), RunningTime::Span(0), worker->closed() ? kClosedStep : left);
     }
-    if (files.empty()) return;
-    if (poll(files.data(), files.size(), static_cast<int>(left.count())) < 0) return;
+    if (files.empty() || poll(files.data(), files.size(), static_cast<int>(left.count())) < 0) return;
+    auto file = files.begin();
     for (const auto& worker : workers_) {
       if (!worker || !worker->busy()) continue;
-      const auto file =
-          std::find_if(files.begin(), files.end(), [&](const pollfd& f) { return f.fd == worker->file(); });
-      if (file->revents != 0) {
-        take(*worker);
+      const bool read = (file++)->revents != 0;
+      const bool with_others = worker->answered() > 0;
+      if (auto answer = read ? worker->take_some() : worker->closed() ? worker->end_of_process() : std::nullopt) {
+        take(*worker, *std::move(answer), with_others);
       } else if (time_.now() >= worker->deadline()) {
         worker->end();
         finish(worker->task(), {.text = {}, .failure = str("no answer after ", options_.timeout_s, " s")});
@@ -213,9 +240,7 @@ class Pool {
     }
   }
 
-  void take(Worker& worker) {
-    const bool with_others = worker.answered() > 0;
-    ApartAnswer answer = worker.take_answer();
+  void take(Worker& worker, ApartAnswer answer, bool with_others) {
     const size_t task = worker.task();
     worker.free();
     if (!answer.failure.empty() && with_others) {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace tenon::cli {
 
@@ -17,6 +18,11 @@ struct ApartOptions {
   // Per task, not counting time in which this process is stopped itself; a process that exceeds it is killed.
   double timeout_s = 60;
 };
+
+// Of an answer that cannot be read.
+inline constexpr std::string_view kNoAnswer =
+    "something else than an answer came from the case's process: what runs there writes into a file that it has not "
+    "opened";
 
 struct ApartAnswer {
   std::string text;     // the result of the task

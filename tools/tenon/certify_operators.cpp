@@ -332,11 +332,49 @@ constexpr AspectGroup kAspects[] = {
 };
 static_assert(std::size(kAspects) <= 10);
 
+// ---- Answers of processes ------------------------------------------------------------------------------------------
+
+constexpr size_t kVerdicts = 3;
+
+struct Said {
+  size_t aspect;  // 0 where a task has but one check
+  Verdict verdict;
+  std::string sentence;
+};
+
+std::string packed(const std::vector<Said>& checks) {
+  Json json = Json::array();
+  for (const auto& [aspect, verdict, sentence] : checks)
+    json.push_back({{"aspect", aspect}, {"verdict", verdict}, {"sentence", sentence}});
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The error: how the process ended, or that no task answers so.
+Result<std::vector<Said>> unpacked(const ApartAnswer& answer) {
+  if (!answer.failure.empty()) return error(Code::plugin, answer.failure);
+  const Json json = Json::parse(answer.text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_array()) return error(Code::plugin, kNoAnswer);
+  std::vector<Said> checks;
+  for (const Json& one : json) {
+    const auto is_below = [&](const char* key, size_t count) {
+      const auto at = one.find(key);
+      return at != one.end() && at->is_number_unsigned() && *at < count;
+    };
+    const auto sentence = one.find("sentence");
+    if (!is_below("aspect", std::size(kAspects)) || !is_below("verdict", kVerdicts) || sentence == one.end() ||
+        !sentence->is_string())
+      return error(Code::plugin, kNoAnswer);
+    checks.push_back({one["aspect"].get<size_t>(), one["verdict"].get<Verdict>(), sentence->get<std::string>()});
+  }
+  return checks;
+}
+
 // Checks each aspect on an operator's first instances that run on the target. Those that do not run have failed
 // elsewhere.
-Json check_aspects(const std::string& op, Workbench& bench, const std::function<void(size_t, std::string)>& stage) {
+std::vector<Said> check_aspects(const std::string& op, Workbench& bench,
+                                const std::function<void(size_t, std::string)>& stage) {
   constexpr size_t kInstances = 3;
-  Json out = Json::array();
+  std::vector<Said> out;
   size_t asked = 0;
   stage(0, "the reference, before the target was asked");
   for (const Sample& sample : samples_of(op)) {
@@ -354,11 +392,11 @@ Json check_aspects(const std::string& op, Workbench& bench, const std::function<
       at("");
       const Aspect done = kAspects[aspect].ask({bench, **backend, **model, sample, *outputs, at});
       const bool skipped = !done.ok() && done.error().code() == kNotAsked;
-      out.push_back({{"aspect", aspect},
-                     {"verdict", done.ok() ? Verdict::passed
-                                 : skipped ? Verdict::not_applicable
-                                           : Verdict::failed},
-                     {"sentence", done.ok() ? "" : str(sample.text, ": ", done.error().to_string())}});
+      out.push_back({aspect,
+                     done.ok() ? Verdict::passed
+                     : skipped ? Verdict::not_applicable
+                               : Verdict::failed,
+                     done.ok() ? "" : str(sample.text, ": ", done.error().to_string())});
     }
     if (++asked == kInstances) break;
   }
@@ -430,16 +468,15 @@ Result<Check> check_model(const std::string& path, Workbench& bench,
   return Check{"", path, Verdict::passed, str(share, " on the target; as on the reference", asked, skipped)};
 }
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string packed(const Check& check) { return packed(std::vector<Said>{{0, check.verdict, check.sentence}}); }
 
-std::string packed(const Check& check) { return dumped({{"verdict", check.verdict}, {"sentence", check.sentence}}); }
-
-// The answer of a task's process, or how it ended, and at what stage.
-Check unpacked(std::string group, std::string name, const ApartAnswer& answer, const std::string& stage) {
-  const Json json = Json::parse(answer.text, nullptr, /*allow_exceptions=*/false);
-  if (!answer.failure.empty() || !json.is_object())
-    return {std::move(group), std::move(name), Verdict::failed, str(answer.failure, " in ", stage)};
-  return {std::move(group), std::move(name), json.value("verdict", Verdict::failed), json.value("sentence", "")};
+// The check of a task that has one, or how its process ended, at what stage.
+Check check_of(std::string group, std::string name, const ApartAnswer& answer, const std::string& stage) {
+  auto said = unpacked(answer);
+  if (said.ok() && said->size() == 1)
+    return {std::move(group), std::move(name), said->front().verdict, std::move(said->front().sentence)};
+  return {std::move(group), std::move(name), Verdict::failed,
+          str(said.ok() ? std::string(kNoAnswer) : said.error().message(), " in ", stage)};
 }
 
 }  // namespace
@@ -463,7 +500,7 @@ void certify_operators(const Certification& run, const std::string& target) {
       },
       [&](size_t i, const ApartAnswer& answer) {
         run.progress(str(group, ": ", ++done, "/", ops.size(), " ", ops[i]));
-        Check check = unpacked(group, ops[i], answer, stages.of(i));
+        Check check = check_of(group, ops[i], answer, stages.of(i));
         ran += check.verdict != Verdict::not_applicable;
         checks[i] = std::move(check);
         for (; reported < checks.size() && checks[reported]; ++reported) run.report(*checks[reported]);
@@ -479,7 +516,7 @@ void certify_operators(const Certification& run, const std::string& target) {
   run_silently(
       ops.size(), {.jobs = run.jobs, .timeout_s = run.timeout_s},
       [&](size_t i) {
-        return dumped(check_aspects(
+        return packed(check_aspects(
             ops[i], bench, [&](size_t aspect, const std::string& what) { at.set(i, str(aspect, " ", what)); }));
       },
       [&](size_t i, ApartAnswer answer) {
@@ -488,18 +525,15 @@ void certify_operators(const Certification& run, const std::string& target) {
       });
   std::vector<Tally> tallies(std::size(kAspects));
   for (size_t i = 0; i < ops.size(); ++i) {
-    if (!answers[i].failure.empty()) {
+    const auto said = unpacked(answers[i]);
+    if (!said.ok()) {
       const std::string stage = at.of(i);
       const size_t aspect = stage.empty() ? 0 : std::min<size_t>(stage[0] - '0', std::size(kAspects) - 1);
       add_to(tallies[aspect], ops[i], Verdict::failed,
-             str(answers[i].failure, " in ", stage.size() > 2 ? stage.substr(2) : ops[i]));
+             str(said.error().message(), " in ", stage.size() > 2 ? stage.substr(2) : ops[i]));
       continue;
     }
-    for (const Json& one : Json::parse(answers[i].text, nullptr, /*allow_exceptions=*/false)) {
-      const size_t aspect = one.value("aspect", size_t{0});
-      if (aspect < tallies.size())
-        add_to(tallies[aspect], ops[i], one.value("verdict", Verdict::failed), one.value("sentence", ""));
-    }
+    for (const Said& one : *said) add_to(tallies[one.aspect], ops[i], one.verdict, one.sentence);
   }
   for (size_t aspect = 0; aspect < tallies.size(); ++aspect)
     run.report(check_of(tallies[aspect], kAspects[aspect], target));
@@ -518,7 +552,7 @@ void certify_models(const Certification& run, const std::string& target) {
       },
       [&](size_t i, const ApartAnswer& answer) {
         run.progress(str(group, ": ", run.models[i]));
-        run.report(unpacked(group, run.models[i], answer, stages.of(i)));
+        run.report(check_of(group, run.models[i], answer, stages.of(i)));
       });
 }
 

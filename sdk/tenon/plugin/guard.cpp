@@ -248,18 +248,34 @@ class GuardedExecutable : public Executable {
   ValueCheck input_check_;
 };
 
+// Outputs are as declared.
+Result<void> check_made(const ValueCheck& check, std::span<Datum* const> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) TENON_OK(check.output(i, *outputs[i]));
+  return {};
+}
+
 class GuardedBoundRun final : public BoundRun {
  public:
-  GuardedBoundRun(OriginPtr origin, std::unique_ptr<BoundRun> made)
-      : origin_(std::move(origin)), made_(std::move(made)) {}
+  // `outputs`: those that nobody else looks at, by `check`, which outlives it.
+  GuardedBoundRun(OriginPtr origin, std::unique_ptr<BoundRun> made, const ValueCheck& check,
+                  std::span<Datum* const> outputs)
+      : origin_(std::move(origin)), made_(std::move(made)), check_(check), outputs_(outputs.begin(), outputs.end()) {}
   Result<void> run() override {
-    return guarded(*origin_, "run()", [&] { return made_->run(); });
+    TENON_OK(guarded(*origin_, "run()", [&] { return made_->run(); }));
+    return check_made(check_, outputs_);
   }
-  std::span<const SettledCall> settled() const override { return made_->settled(); }
+  // Calls know addresses alone: they cannot put another tensor in an output's place.
+  std::span<const SettledCall> settled() const override {
+    const auto calls =
+        guarded(*origin_, "settled()", [&] { return Result<std::span<const SettledCall>>(made_->settled()); });
+    return calls.ok() ? *calls : std::span<const SettledCall>();
+  }
 
  private:
   OriginPtr origin_;
   std::unique_ptr<BoundRun> made_;
+  const ValueCheck& check_;
+  std::vector<Datum*> outputs_;
 };
 
 // One that runs synchronously, on the core's own host device.
@@ -280,15 +296,17 @@ class GuardedHostExecutable final : public GuardedExecutable, public HostRun, pu
     if (checks_values_) return guarded(*origin(), "run()", run);
     TENON_OK(check_given(inputs, outputs.size()));
     TENON_OK(guarded(*origin(), "run()", run));
-    for (size_t i = 0; i < outputs.size(); ++i) TENON_OK(output_check_.output(i, *outputs[i]));
-    return {};
+    return check_made(output_check_, outputs);
   }
   Result<std::unique_ptr<BoundRun>> bind(std::span<const Datum* const> inputs, std::span<Datum* const> outputs,
                                          const RunOptions& options) const override {
     TENON_OK(check_given(inputs, outputs.size()));
     TENON_TRY(bound, guarded(*origin(), "bind()", [&] { return run_.bind(inputs, outputs, options); }));
+    const auto looked_at = checks_values_ ? std::span<Datum* const>() : outputs;
+    TENON_OK(check_made(output_check_, looked_at));
     if (!bound) return bound;
-    return std::unique_ptr<BoundRun>(std::make_unique<GuardedBoundRun>(origin(), std::move(bound)));
+    return std::unique_ptr<BoundRun>(
+        std::make_unique<GuardedBoundRun>(origin(), std::move(bound), output_check_, looked_at));
   }
   size_t lendable_bytes() const override {
     return bytes_or_0("lendable_bytes()", [&] { return run_.lendable_bytes(); });
