@@ -57,6 +57,12 @@ TEST(Contract, WritesOutsideAreNamed) {
       at(out, x, y) = 1;
     });
   };
+  // Bytes that look as what they are written over, but for one.
+  EXPECT_EQ(complaint([](const BufferView& in, const BufferView& out) {
+              copy_box(in, out);
+              at(out, 6, 1) = 0x00A7A7A7;
+            }),
+            "stage 'stage' writes above the box, in dim 0, of operand 1 (out 'out')");
   EXPECT_EQ(writes(6, 1), "stage 'stage' writes above the box, in dim 0, of operand 1 (out 'out')");
   EXPECT_EQ(writes(1, 2), "stage 'stage' writes below the box, in dim 0, of operand 1 (out 'out')");
   EXPECT_EQ(writes(3, 3), "stage 'stage' writes above the box, in dim 1, of operand 1 (out 'out')");

@@ -37,6 +37,14 @@ TEST(Pipeline, RefusesStagesThatDoNotFit) {
   first.loops({{y, 4}});
   EXPECT_NE(refusal(p.build({a}, {c})).find("stage 'first' loops over 'y', which is no index of its results"),
             std::string::npos);
+  for (const auto& [read, write] : {std::pair{-1, 0}, {1, 0}, {0, -1}, {0, 1}}) {
+    Pipeline in_place("in_place");
+    BufferRef from = in_place.buffer("from", kI32, 1), to = in_place.buffer("to", kI32, 1);
+    in_place.stage("only", add_constant<int32_t>(1)).reads(from, {x}).writes(to, {x}).in_place(read, write);
+    EXPECT_NE(refusal(in_place.build({from}, {to}))
+                  .find(str("stage 'only' in place: read ", read, " and result ", write, " of 1 and 1")),
+              std::string::npos);
+  }
   p.stage("back", add_constant<int32_t>(1)).reads(c, {x}).writes(a, {x});
   const std::string loop = refusal(p.build({}, {c}));
   EXPECT_NE(loop.find("needs its own results"), std::string::npos) << loop;
@@ -289,9 +297,9 @@ TEST(Pipeline, PlacesOfAnyExpression) {
         const auto& [mins, extents] = boxes[b];
         Array<int32_t> result(mins, extents);
         RunStatistics statistics;
-        const auto ran = interpret(program.value(),
-                                   {{{"in", source.argument()}, {"out", result.argument()}}, {{"n", scalar}}}, {},
-                                   &statistics);
+        const auto ran =
+            interpret(program.value(), {{{"in", source.argument()}, {"out", result.argument()}}, {{"n", scalar}}}, {},
+                      &statistics);
         ASSERT_TRUE(ran.ok()) << name << ": " << ran.error().to_string();
         int64_t first = 1000, last = -1000;
         for_each_index(mins, extents, [&](const Index& i) {
@@ -321,7 +329,8 @@ TEST(Pipeline, BoxesOfAlignedBuffers) {
     Array<int32_t> source({-32}, {64}), result({first}, {extent});
     source.fill_pattern();
     RunStatistics statistics;
-    const auto ran = interpret(*program, {{{"in", source.argument()}, {"out", result.argument()}}, {}}, {}, &statistics);
+    const auto ran =
+        interpret(*program, {{{"in", source.argument()}, {"out", result.argument()}}, {}}, {}, &statistics);
     EXPECT_TRUE(ran.ok()) << ran.error().to_string();
     for (int64_t i = first; i < first + extent; ++i) EXPECT_EQ(result(i), source(i) + 3);
     return statistics.stages.at("first->mid").elements;

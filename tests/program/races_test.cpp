@@ -108,7 +108,7 @@ TEST(Races, ATransferIntoARowStillInUseIsFound) {
 
 // Of two transfers under way at once, neither may write what the other touches.
 TEST(Races, TransfersUnderWayTogether) {
-  const auto with = [](const char* between) {
+  const auto with = [](const char* between, const char* behind = "") {
     return race_in(str(R"(program @together() {
       input %in : i32 rank 2
       output %out : i32 rank 2
@@ -121,6 +121,8 @@ TEST(Races, TransfersUnderWayTogether) {
         )",
                        between, R"(
         start %store copy %out[0 +: 12, 0 +: 2](x, y) = %a[0 +: 12, 0 +: 2](x, y)
+        )",
+                       behind, R"(
         wait %store
         wait %load
       }
@@ -130,6 +132,9 @@ TEST(Races, TransfersUnderWayTogether) {
   EXPECT_EQ(with("start %store copy %out[0 +: 12, 2 +: 2](x, y) = %a[0 +: 12, 0 +: 2](x, y) wait %store"), "");
   EXPECT_THAT(with("start %store copy %out[0 +: 12, 2 +: 2](x, y) = %a[0 +: 12, 2 +: 2](x, y) wait %store"),
               HasSubstr("a transfer of token 'store' reads bytes of 'a' that a transfer of token 'load' writes"));
+  EXPECT_EQ(with("", "call add1(in %a[0 +: 12, 0 +: 1], out %out[0 +: 12, 2 +: 1])"), "");
+  EXPECT_THAT(with("", "call iota(out %a[0 +: 12, 1 +: 1]; 0)"),
+              HasSubstr("stage 'iota' writes bytes of 'a' that a transfer of token 'store' reads"));
   EXPECT_THAT(with("start %store copy %a[0 +: 12, 3 +: 1](x, y) = %in(x, y) wait %store"),
               HasSubstr("a transfer of token 'store' writes bytes of 'a' that a transfer of token 'load' writes"));
 }
@@ -152,6 +157,28 @@ TEST(Races, IterationsThatShareWhatTheyWriteAreFound) {
   EXPECT_THAT(
       with(""),
       HasSubstr("stage 'add1' in iteration y = 1 writes bytes of 'a' that stage 'add1' in iteration y = 0 writes"));
+}
+
+TEST(Races, IterationsThatShareWhatTheirTransfersWriteAreFound) {
+  const auto with = [](const char* make) {
+    return race_in(str(R"(program @workers(workers) {
+      input %in : i32 rank 2
+      output %out : i32 rank 2
+      token %load
+      allocate %a : i32[0 +: 12, 0 +: 10 fold 1])",
+                       make, R"( {
+        for y in [0, 10) parallel workers {
+          start %load copy %a[0 +: 12, y +: 1](x, z) = %in(x, z)
+          wait %load
+          call add1(in %a[0 +: 12, y +: 1], out %out[0 +: 12, y +: 1])
+        }
+      }
+    })"));
+  };
+  EXPECT_EQ(with(" slots workers"), "");
+  EXPECT_THAT(with(""),
+              HasSubstr("a transfer of token 'load' in iteration y = 1 writes bytes of 'a' that a transfer of "
+                        "token 'load' in iteration y = 0 writes"));
 }
 
 TEST(Races, StagesOfAPipelineNeedTheirAwait) {

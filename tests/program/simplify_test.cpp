@@ -54,6 +54,9 @@ constexpr Case kCases[] = {
     {"dense_strides_of_an_open_extent",
      "allocate %a : i32[0 +: n, 0 +: 3] { check a.stride1 == 4 * max(n, 1) : \"a\" check a.stride1 == n : \"b\" }",
      "allocate %a : i32[0 +: n, 0 +: 3] { check a.stride1 == n : \"b\" }"},
+    {"dense_strides_of_a_ring",
+     "allocate %a : i32[0 +: 8 fold 3, 0 +: 3] { check a.stride1 == 12 : \"a\" check a.stride1 == n : \"b\" }",
+     "allocate %a : i32[0 +: 8 fold 3, 0 +: 3] { check a.stride1 == n : \"b\" }"},
     {"unused_allocation", "allocate %a : i32[0 +: n] { free %a }", ""},
     {"unread_allocation", "allocate %a : i32[0 +: n] { call iota(out %a; 0) copy %a(x) = %in(x) free %a }", ""},
     // What a transfer reads is wanted, also where nobody reads what it writes; what lay there before is not.

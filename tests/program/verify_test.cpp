@@ -109,6 +109,10 @@ constexpr Case kCases[] = {
      "at the end of the program, 1 transfers"},
     {"tokens_of_workers", "for i in [0, n) parallel 2 { start %t copy %out(x, y) = %in(y, x) wait %t }",
      "for i in [0, n) parallel 2 { start %t copy %out(x, y) = %in(y, x) }", "at the end of an iteration of loop i"},
+    {"waits_of_workers",
+     "start %t copy %out(x, y) = %in(y, x) for i in [0, n) { start %t copy %out(x, y) = %in(y, x) wait %t } wait %t",
+     "start %t copy %out(x, y) = %in(y, x) for i in [0, n) parallel 2 { wait %t } wait %t",
+     "token 't' is waited for, and no transfer is under way"},
     {"stages", "for i in [0, n) pipelined 2 { await 0 signal 0 }", "for i in [0, n) { await 0 }",
      "await 0 stands in no pipelined loop"},
     {"stages_behind_a_pipeline", "for i in [0, n) pipelined 2 { for j in [0, n) { signal 0 } }",
@@ -121,8 +125,8 @@ constexpr Case kCases[] = {
      "buffer 'in' has rank 2, the statement gives it 1 dims"},
     {"free_of_an_allocation", "allocate %a : i32[] { free %a }", "free %in",
      "'in' is no allocation around this statement"},
-    {"free_of_a_view", "allocate %a : i32[] { free %a }", "allocate %a : i32[0 +: 4] { crop %c = %a[0 +: 1] { free %c } }",
-     "'c' is no allocation around this statement"},
+    {"free_of_a_view", "allocate %a : i32[] { free %a }",
+     "allocate %a : i32[0 +: 4] { crop %c = %a[0 +: 1] { free %c } }", "'c' is no allocation around this statement"},
     {"allocated_again",
      "allocate %a : i32[0 +: 4] { call iota(out %a; 0) free %a } "
      "allocate %a : i32[0 +: 4] { call iota(out %a; 0) call add1(in %a, out %out) }",
@@ -181,6 +185,8 @@ TEST(Verify, ProgramsThatTextCannotSay) {
   EXPECT_THAT(verify(program).error().message(), HasSubstr("a call has no kernel"));
   program.body = Call{.kernel = std::make_shared<const Kernel>()};
   EXPECT_THAT(verify(program).error().message(), HasSubstr("a call has no kernel"));
+  program.body = DmaWait{0};
+  EXPECT_THAT(verify(program).error().message(), HasSubstr("token number 0 does not exist: there are 0"));
   program.body = DmaWait{3};
   EXPECT_THAT(verify(program).error().message(), HasSubstr("token number 3 does not exist: there are 0"));
   program.body = Let{"step", 0, {}};

@@ -145,9 +145,7 @@ TEST(Unswitch, WhereItPays) {
 // The tail's y is of another v: what stands before the loop is made anew before the tail.
 TEST(Unswitch, WhatIsWrittenAgainBetweenIsAnother) {
   std::string text = kernel("Less %3, %4", "Where %6, %11, %8", "Where %6, %17, %19");
-  const auto insert = [&](const std::string& line, const std::string& before) {
-    text.insert(text.find(before), line);
-  };
+  const auto insert = [&](const std::string& line, const std::string& before) { text.insert(text.find(before), line); };
   insert("%8:f32 = Mul %5, %5\n    ", "%12:f32");
   insert("%19:f32 = Mul %5, %5\n    ", "%18:f32");
   const std::string alike = unswitched(text);
@@ -163,6 +161,96 @@ TEST(Unswitch, WhatIsWrittenAgainBetweenIsAnother) {
     %21:f32 = Mul %5, %5
     tail 3 d0 dim 0 %7 limit #4 -> %22:bool, %23:g {
       Store.partial f32 [%1 + %7], %21, %22, %23
+    }
+  }
+}
+)");
+}
+
+// Elements are those of the loop's own dim, or of all dims of a stretch.
+TEST(Unswitch, ElementsOfTheLoop) {
+  const auto along = [](int dim, const std::vector<int64_t>& extents, int stretch) {
+    std::string text = kernel();
+    for (size_t at; dim > 0 && (at = text.find("dim 0")) != std::string::npos;) text.replace(at, 5, str("dim ", dim));
+    LinearKernel made = parsed(text);
+    made.extents = extents, made.stretch = stretch;
+    PassOptions options;
+    options.unswitch_cycles = 60;
+    unswitch_loops(made, options);
+    return whens(print(made));
+  };
+  EXPECT_EQ(along(1, {8, 1000}, -1), 2);
+  EXPECT_EQ(along(1, {1000, 8}, -1), 0);
+  EXPECT_EQ(along(0, {0}, -1), 0);
+  EXPECT_EQ(along(2, {1, 20, 50}, 1), 2);
+  EXPECT_EQ(along(2, {1000, 2, 4}, 1), 0);
+  EXPECT_EQ(along(2, {8, 2, -1}, 1), 2) << "not known";
+}
+
+// The row's condition takes more by itself, and comes first: the other one's two loops have both of its loops inside.
+TEST(Unswitch, LoopsThatHoldTwoAlready) {
+  const std::string made = unswitched(R"(kernel @rows lanes 8 {
+  #0 = pointer 0
+  #1 = pointer 1
+  #2 = pointer 2
+  #3 = limit loop 0
+  #4 = limit loop 1
+  %0:g = Parameter #0
+  %1:g = Parameter #1
+  %2:g = Parameter #2
+  %3:f32 = BroadcastLoad f32 [%2]
+  %4:f32 = Scalar {bits = 0x40400000}
+  %5:bool = Less %3, %4
+  %6:g = Zero
+  loop 0 d0 dim 0 %6 step 1 limit #3 {
+    %7:f32 = BroadcastLoad f32 [%2 + %6]
+    %8:bool = Less %7, %4
+    %9:g = Zero
+    loop 1 d1 dim 1 %9 vector step 8 limit #4 {
+      %10:f32 = Load f32 [%0 + %9]
+      %11:f32 = Exp %10
+      %12:f32 = Where %5, %11, %10
+      %13:f32 = Where %8, %12, %4
+      Store f32 [%1 + %9], %13
+    }
+  }
+}
+)");
+  EXPECT_EQ(made.substr(made.find("  when ")), R"(  when %5 {
+    loop 0 d0 dim 0 %6 step 1 limit #3 {
+      %7:f32 = BroadcastLoad f32 [%2 + %6]
+      %8:bool = Less %7, %4
+      %9:g = Zero
+      when %8 {
+        loop 1 d1 dim 1 %9 vector step 8 limit #4 {
+          %10:f32 = Load f32 [%0 + %9]
+          %11:f32 = Exp %10
+          Store f32 [%1 + %9], %11
+        }
+      }
+      when not %8 {
+        loop 2 d1 dim 1 %9 vector step 8 limit #4 {
+          Store f32 [%1 + %9], %4
+        }
+      }
+    }
+  }
+  when not %5 {
+    loop 3 d0 dim 0 %6 step 1 limit #3 {
+      %14:f32 = BroadcastLoad f32 [%2 + %6]
+      %15:bool = Less %14, %4
+      %16:g = Zero
+      when %15 {
+        loop 4 d1 dim 1 %16 vector step 8 limit #4 {
+          %17:f32 = Load f32 [%0 + %16]
+          Store f32 [%1 + %16], %17
+        }
+      }
+      when not %15 {
+        loop 5 d1 dim 1 %16 vector step 8 limit #4 {
+          Store f32 [%1 + %16], %4
+        }
+      }
     }
   }
 }
