@@ -313,8 +313,8 @@ class GuardedHostExecutable final : public GuardedExecutable, public HostRun, pu
   }
   std::vector<MemoryChart> memory_charts() const override {
     if (map_ == nullptr) return {};
-    auto charts = guarded(*origin(), "memory_charts()",
-                          [&] { return Result<std::vector<MemoryChart>>(map_->memory_charts()); });
+    auto charts =
+        guarded(*origin(), "memory_charts()", [&] { return Result<std::vector<MemoryChart>>(map_->memory_charts()); });
     return charts.ok() ? *std::move(charts) : std::vector<MemoryChart>();
   }
 
