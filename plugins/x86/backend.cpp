@@ -233,7 +233,8 @@ Result<std::unique_ptr<TargetBackend>> create_backend(TargetDescription descript
                  " states neither avx2 nor avx512f among its features; ", "plugin x86 makes code for these");
   }
   if (has_vbmi(description) && !description.has_feature("avx512f"))
-    return error(Code::invalid_argument, "target ", description.name, " states ", kVbmi, " without avx512f");
+    return error(Code::invalid_argument, "target ", description.name, " states ", kVbmi,
+                 " without avx512f; state both, or neither");
   TENON_OK(register_pool(description));
   TENON_TRY(options, Options::of(description), "the options of target ", description.name);
   TENON_TRY(table, jitter_table());

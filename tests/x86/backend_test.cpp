@@ -256,6 +256,9 @@ TEST_F(X86Backend, BadDescriptionsAreErrors) {
   TargetDescription driven = machine();
   driven.driver = "cuda";
   EXPECT_THAT(create_backend(driven).error().to_string(), HasSubstr("plugin x86 has none"));
+  TargetDescription permuting = machine();
+  permuting.features = {"avx2", "avx512vbmi"};
+  EXPECT_THAT(create_error(permuting), HasSubstr("avx512vbmi without avx512f"));
 }
 
 // Additional features of a processor are not an error.

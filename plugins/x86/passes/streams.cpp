@@ -24,8 +24,9 @@ bool begins_loop(const Instruction& one) { return one.op == kLoopBegin || one.op
 // The first such loop of each row: a loop of single vectors, of lanes or of bytes, that stores non-temporally.
 std::vector<VectorLoop> candidates(const LinearKernel& kernel) {
   std::vector<VectorLoop> found;
-  std::set<RegisterId> counters;
+  std::set<RegisterId> counters;  // of loops found since the counter was 0
   for (size_t i = 0; i < kernel.body.size(); ++i) {
+    if (kernel.body[i].op == kZero) counters.erase(kernel.body[i].out[0]);
     if (kernel.body[i].op != kLoopBegin) continue;
     const auto id = static_cast<LoopId>(kernel.body[i].number);
     const Loop& loop = kernel.loops[static_cast<size_t>(id)];
@@ -50,7 +51,6 @@ class Splitter {
  public:
   Splitter(LinearKernel& kernel, const VectorLoop& loop)
       : kernel_(kernel), loop_(loop), counter_(of(loop).counter), step_(of(loop).increment) {
-    static const Name kZero("Zero");
     for (size_t i = 0; i < loop.begin; ++i)
       if (kernel.body[i].op == kZero && kernel.body[i].out[0] == counter_) place_ = i + 1;
   }
