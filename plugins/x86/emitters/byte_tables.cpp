@@ -143,7 +143,7 @@ constexpr RowPair kTableRows[] = {
      algorithm<gather_lanes>},
     {"ByteTableBytes",
      kInt32,
-     {.vectors = 9, .cycles = 20},
+     {.vectors = 9, .cycles = 26},
      {.vectors = 9, .masks = 4, .cycles = 26},
      0,
      algorithm<shuffle_bytes>},

@@ -11,7 +11,6 @@
 #include <tenon/snippet/lower/lower.hpp>
 
 #include "x86/body/apart.hpp"
-#include "x86/body/byte_tables.hpp"
 #include "x86/body/narrow_ports.hpp"
 #include "x86/code/code_cache.hpp"
 #include "x86/forms/assembly.hpp"
@@ -61,11 +60,14 @@ FormMaker::FormMaker(TargetDescription target, const codegen::JitterTable& table
       in_turn_(rows_in_turn(table_)),
       machine_(machine_text(target_)) {}
 
-FormBodies FormMaker::bodies_of(const snippet::Body& as_it_is, bool bytes_lose) const {
-  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
+NodeCycles FormMaker::node_cycles() const {
+  return [this](const snippet::Body& of, const snippet::BodyNode& node) {
     return snippet::cycles_of_node(of, node, table_, target_);
   };
-  return {with_narrow_ports(with_byte_tables(as_it_is, cycles)), bytes_lose};
+}
+
+FormBodies FormMaker::bodies_of(const snippet::Body& as_it_is, bool bytes_lose) const {
+  return {with_narrow_ports(with_byte_tables(as_it_is, node_cycles())), bytes_lose};
 }
 
 Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& tier) const {
@@ -102,9 +104,7 @@ Result<FormMaker::Lowered> FormMaker::kernel_of(FormBodies& bodies, const Tier& 
 }
 
 Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, const Tier& tier, Copies copies) const {
-  const auto cycles = [this](const snippet::Body& of, const snippet::BodyNode& node) {
-    return snippet::cycles_of_node(of, node, table_, target_);
-  };
+  const NodeCycles cycles = node_cycles();
   const bool near = is_near(tier);
   std::optional<snippet::Body> apart;
   if (near && tier.passes.contract)

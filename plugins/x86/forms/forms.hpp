@@ -34,6 +34,7 @@
 #include <tenon/snippet/lower/lower.hpp>
 #include <tenon/target/description.hpp>
 
+#include "x86/body/byte_tables.hpp"
 #include "x86/code/code_object.hpp"
 #include "x86/forms/bodies.hpp"
 #include "x86/passes/passes.hpp"
@@ -177,6 +178,8 @@ class FormMaker {
   // Whether it computes functions of each element: a loop is then bound by these, not by lines, and splitting loads
   // into halves only adds instructions.
   bool computes_functions(const snippet::Body& body) const;
+  // Of a node of a body, from its row; valid as long as this is.
+  NodeCycles node_cycles() const;
   // forms/cycles.cpp
   // From its row.
   double cycles_of(const snippet::LinearKernel& kernel, const snippet::Instruction& one) const;

@@ -197,14 +197,11 @@ Result<void> emit_streaming(X86Context& c, const Emission& e) {
 }
 
 // Stores as many bytes as the vector holds (emitters/bytes.cpp).
+template <bool kStreaming>
 Result<void> emit_store_bytes(X86Context& c, const Emission& e) {
   if (!e.memory) return error(Code::internal, e.op, " without memory");
-  c.gen().vmovups(c.address(*e.memory), c.vector(e.in[0], e.lanes));
-  return {};
-}
-Result<void> emit_bytes_streaming(X86Context& c, const Emission& e) {
-  if (!e.memory) return error(Code::internal, e.op, " without memory");
-  c.gen().vmovntps(c.address(*e.memory), c.vector(e.in[0], e.lanes));
+  const Xmm bytes = c.vector(e.in[0], e.lanes);
+  kStreaming ? c.gen().vmovntps(c.address(*e.memory), bytes) : c.gen().vmovups(c.address(*e.memory), bytes);
   return {};
 }
 
@@ -235,10 +232,10 @@ std::vector<JitterRow> store_rows() {
     rows.push_back(store_row(op, false, {.vectors = 1}, nullptr));
   }
   rows.push_back(
-      {.op = "StoreBytes", .types = codegen::LaneTypes{kI32, kU32}, .make = make_function<emit_store_bytes>});
+      {.op = "StoreBytes", .types = codegen::LaneTypes{kI32, kU32}, .make = make_function<emit_store_bytes<false>>});
   rows.push_back({.op = "StoreBytesStreaming",
                   .types = codegen::LaneTypes{kI32, kU32},
-                  .make = make_function<emit_bytes_streaming>});
+                  .make = make_function<emit_store_bytes<true>>});
   return rows;
 }
 
