@@ -141,8 +141,8 @@ class Memory {
 // A schedule, bound, with the times of its runs.
 class Contender {
  public:
-  Contender(std::string name, const Pair& pair, double predicted, Memory& memory)
-      : Contender(std::move(name), must(pair.pipeline.build({pair.source}, {pair.result})), predicted, memory) {}
+  Contender(std::string name, const Pair& pair, double predicted, HintPolicy hints, Memory& memory)
+      : Contender(std::move(name), must(pair.pipeline.build({pair.source}, {pair.result})), predicted, hints, memory) {}
 
   Result<void> try_out() { return bound_.run(memory_->buffers(), {.arena = memory_->arena()}); }
   void run(int enough = detail::kSettled) {
@@ -166,20 +166,23 @@ class Contender {
     return median(std::move(ratios));
   }
   const std::string& name() const { return name_; }
-  // The whole program: equal texts do the same.
+  // The whole program, and whether it tries its hints: equal texts do the same.
   const std::string& text() const { return text_; }
+  bool ignores_hints() const { return has_hints_ && !bound_.follows_hints(); }
   bool shares_arena() const {
     return bound_.lendable_bytes() > 0 ||
            std::ranges::all_of(bound_.arena_bytes(), [](const auto& space) { return space.second == 0; });
   }
 
  private:
-  Contender(std::string name, const Program& program, double predicted, Memory& memory)
+  Contender(std::string name, const Program& program, double predicted, HintPolicy hints, Memory& memory)
       : name_(std::move(name)),
         predicted_(predicted),
         memory_(&memory),
         text_(print(program)),
-        bound_(must(BoundProgram::bind(program, memory.arguments(), {.arena_of_runs = true}))) {
+        bound_(must(BoundProgram::bind(program, memory.arguments(), {.arena_of_runs = true, .hints = hints}))),
+        has_hints_(bound_.follows_hints()) {
+    if (has_hints_ && hints == HintPolicy::tried) text_ += "# tries its hints\n";
     memory.need(bound_.lendable_bytes());
   }
 
@@ -188,6 +191,7 @@ class Contender {
   Memory* memory_;
   std::string text_;
   BoundProgram bound_;
+  bool has_hints_;
   std::vector<double> times_;
 };
 
@@ -240,12 +244,12 @@ std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<
   const ScheduleReport report = must(auto_schedule(automatic.pipeline, {automatic.source}, {automatic.result},
                                                    memory.sizes(), CostModel::of_machine()));
   groups = report.groups;
-  ours.emplace_back(kAutomatic, automatic, report.automatic.seconds(), memory);
+  ours.emplace_back(kAutomatic, automatic, report.automatic.seconds(), HintPolicy::tried, memory);
   Pair measured = c.make();
   const MeasuredReport by_clock = must(measured_schedule(measured.pipeline, {measured.source}, {measured.result},
                                                          memory.arguments(), CostModel::of_machine()));
   const MeasuredReport::Candidate& chosen = by_clock.candidates[by_clock.chosen];
-  Contender contender(kMeasured, measured, chosen.predicted_seconds, memory);
+  Contender contender(kMeasured, measured, chosen.predicted_seconds, HintPolicy::tried, memory);
   if (contender.text() == ours.front().text()) return ours;
   groups.insert(groups.end(), chosen.groups.begin(), chosen.groups.end());
   ours.push_back(std::move(contender));
@@ -296,7 +300,7 @@ class Comparison {
       schedule.apply(pair);
       const PredictedCost predicted =
           must(predict_cost(pair.pipeline, {pair.source}, {pair.result}, memory_.sizes(), CostModel::of_machine()));
-      Contender contender(schedule.name, pair, predicted.seconds(), memory_);
+      Contender contender(schedule.name, pair, predicted.seconds(), HintPolicy::always, memory_);
       const auto first_of_hand = all.begin() + static_cast<int64_t>(same_.size());
       const auto found = std::ranges::find(all.begin(), first_of_hand, contender.text(), &Contender::text);
       if (found != first_of_hand)
@@ -322,7 +326,8 @@ class Comparison {
     std::printf("  %s %8.3f ms (predicted %.3f), best by hand %8.3f ms (%s), ratio %.3f", ours.name().c_str(),
                 ours.seconds() * 1e3, ours.predicted() * 1e3, (is_best ? ours : *best).seconds() * 1e3,
                 (is_best ? same : best->name()).c_str(), ratio);
-    std::printf(same.empty() ? "\n" : "; the same program as %s\n", same.c_str());
+    if (!same.empty()) std::printf("; the same program as %s", same.c_str());
+    std::printf(ours.ignores_hints() ? "; ignores its hints at the end\n" : "\n");
     return ratio;
   }
 

@@ -1,8 +1,6 @@
 #include <tenon/program/exec/binder_internal.hpp>
 
 #include <algorithm>
-#include <functional>
-#include <iterator>
 
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/exec/locals_internal.hpp>
@@ -33,6 +31,7 @@ Result<BoundCode> Binder::bind() {
   place_blocks();
   flatten(registers_.leave_program(), code().instrs);
   code().instrs.push_back({Op::end});
+  code().has_hints = std::ranges::any_of(code().instrs, is_hint, &Instr::op);
   find_targets();
   return std::move(result_);
 }
@@ -69,7 +68,7 @@ void Binder::find_plain_calls(LoopCode& loop) {
       takes_call = false;
       continue;
     }
-    if ((i.op != Op::read_soon && i.op != Op::write_soon) || i.a.known()) return;
+    if (!is_hint(i.op) || i.op == Op::prefetch || i.a.known()) return;
     found.push_back({.lines = i.last,
                      .rows = i.first,
                      .offset = i.number,
@@ -78,16 +77,14 @@ void Binder::find_plain_calls(LoopCode& loop) {
                      .writes = i.op == Op::write_soon});
     takes_call = hints = true;
   }
-  const auto keep = [&](auto& all, const auto& as_kept) {
-    loop.first_plain = static_cast<int32_t>(all.size());
-    std::ranges::transform(found, std::back_inserter(all), as_kept);
-    loop.last_plain = static_cast<int32_t>(all.size());
-  };
-  loop.hints = hints;
-  if (hints)
-    keep(code().hinted_calls, std::identity());
-  else
-    keep(code().plain_calls, &HintedCall::call);
+  loop.first_plain = static_cast<int32_t>(code().plain_calls.size());
+  for (const HintedCall& c : found)
+    if (c.call.plain) code().plain_calls.push_back(c.call);
+  loop.last_plain = static_cast<int32_t>(code().plain_calls.size());
+  if (!hints) return;
+  loop.first_hinted = static_cast<int32_t>(code().hinted_calls.size());
+  code().hinted_calls.insert(code().hinted_calls.end(), found.begin(), found.end());
+  loop.last_hinted = static_cast<int32_t>(code().hinted_calls.size());
 }
 
 // Numbers -------------------------------------------------------------------------------------------------------

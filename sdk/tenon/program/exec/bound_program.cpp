@@ -132,6 +132,7 @@ const std::map<std::string, int64_t>& BoundProgram::arena_lower_bound_bytes() co
 }
 int64_t BoundProgram::lendable_bytes() const { return impl_->machine->lendable_bytes(); }
 int64_t BoundProgram::steps() const { return impl_->shared->bound.steps; }
+bool BoundProgram::follows_hints() const { return impl_->machine->follows_hints(); }
 std::string BoundProgram::disassembly() const {
   return detail::disassemble(impl_->shared->bound.code, impl_->shared->program);
 }

@@ -23,6 +23,12 @@
 
 namespace tenon::program {
 
+// What runs do with the prefetch hints of a program (Prefetch, statement.hpp). Results are the same.
+enum class HintPolicy : uint8_t {
+  tried,   // follow them as long as timed runs, six in a row from time to time, show that this is faster
+  always,  // follow them
+};
+
 struct BindOptions {
   // Runs parallel and pipelined loops, and is passed to kernels; null: none, one thread. Must outlive the bound
   // program.
@@ -42,6 +48,7 @@ struct BindOptions {
   // Runs provide the arena (RunWith::arena). A run that provides none, or one that is too small, allocates one from the
   // heap and keeps it.
   bool arena_of_runs = false;
+  HintPolicy hints = HintPolicy::tried;
 };
 
 // The place and lifetime of an allocation.
@@ -86,6 +93,8 @@ class TENON_API BoundProgram {
   // allocations are in several spaces or need a larger alignment.
   int64_t lendable_bytes() const;
   int64_t steps() const;
+  // Whether the program has prefetch hints and runs follow them at present (HintPolicy).
+  bool follows_hints() const;
   // The code as text, one instruction a line, for people.
   std::string disassembly() const;
 

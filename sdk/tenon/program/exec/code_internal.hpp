@@ -71,6 +71,9 @@ enum class Op : uint8_t {
 // Whether it only computes numbers.
 inline bool computes(Op op) { return op <= Op::ring; }
 
+// Whether runs may ignore it.
+inline bool is_hint(Op op) { return op == Op::read_soon || op == Op::write_soon || op == Op::prefetch; }
+
 struct Instr {
   Op op;
   Place to = -1;
@@ -157,14 +160,16 @@ struct LoopCode {
   std::string slots_of;
   bool may_be_parallel = false;  // in the program
   // Its body as plain calls, if from instruction `plain` on it contains nothing else: before them are the numbers at
-  // the beginning of an iteration. If there are none, nothing reads the value or the counter. `hints`: some of the
-  // calls have hints, and the list has hinted calls.
+  // the beginning of an iteration. If there are none, nothing reads the value or the counter. Where there are hints,
+  // also as hinted calls, for runs that follow them.
   int32_t plain = 0;
   int32_t first_plain = 0, last_plain = 0;
-  bool hints = false;
+  int32_t first_hinted = 0, last_hinted = 0;
   int stages = 0;  // of a pipelined loop: one more than the highest
 
   bool has_turns() const { return first_turn != last_turn; }
+  bool has_hinted_calls() const { return first_hinted != last_hinted; }
+  bool is_plain() const { return first_plain != last_plain || has_hinted_calls(); }
   // Whether registers are stepped only by Steps and turns.
   bool steps_by_numbers() const {
     return first_increment == last_increment && first_ring_step == last_ring_step && first_beside == last_beside;
@@ -282,6 +287,7 @@ struct ByteCode {
   std::vector<ViewFixup> views;
   std::vector<ContextFixup> contexts;
   std::vector<const Kernel*> states;                  // kernels whose states calls use, one for each call statement
+  bool has_hints = false;                             // whether runs may follow or ignore any
   std::vector<int64_t> frame;                         // initial contents before a run
   std::vector<Place> arguments;                       // of declared buffers, in order: address of the base
   std::vector<std::pair<Place, std::string>> arenas;  // address of the arena of a space

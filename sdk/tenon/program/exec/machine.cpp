@@ -11,7 +11,9 @@
 namespace tenon::program::detail {
 
 Machine::Machine(const Program& program, const BoundCode& bound, const BindOptions& options)
-    : program_(program), code_(bound.code), options_(options), main_(code_) {}
+    : program_(program), code_(bound.code), options_(options), main_(code_) {
+  if (code_.has_hints && options.hints == HintPolicy::tried) trials_.emplace();
+}
 
 Result<std::unique_ptr<Machine>> Machine::make(const Program& program, const BoundCode& bound,
                                                const BindOptions& options) {
@@ -90,11 +92,13 @@ Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& wi
   observer_ = with.observer;
   for (const Place token : code_.tokens) main_.frame.at(token) = 0;
   main_.error.reset();
+  if (trials_) hints_ = trials_->begin_run();
   const bool ok = execute(main_, 0) && tokens_are_done(main_, -1, "the program");
   main_.transfers.reset();
   for (const auto& worker : workers_) worker->transfers.reset();
   counts_ = nullptr;
   if (!ok) return std::move(*main_.error).with_frame(str("program '", program_.name, "'"));
+  if (trials_) trials_->end_run();
   return {};
 }
 
@@ -175,7 +179,7 @@ bool Machine::execute(Worker& worker, int32_t from) {
       case Op::loop: {
         const LoopCode& loop = code_.loops[static_cast<size_t>(i.index)];
         const bool runs = enter_loop(worker, loop);
-        if (runs && (loop.first_plain == loop.last_plain || observer_ != nullptr)) break;
+        if (runs && (!loop.is_plain() || observer_ != nullptr)) break;
         if (runs && !run_plain(worker, loop)) return false;
         at = code_.instrs.data() + loop.exit - 1;
         break;
@@ -204,12 +208,16 @@ bool Machine::execute(Worker& worker, int32_t from) {
         if (!call_or_copy(worker, i)) return false;
         break;
       case Op::read_soon:
-        read_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last, i.first, i.b.number);
+        if (hints_)
+          read_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last, i.first, i.b.number);
         break;
       case Op::write_soon:
-        write_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last, i.first, i.b.number);
+        if (hints_)
+          write_lines_soon(static_cast<uint64_t>(add(f.get(i.a), i.number)), i.last, i.first, i.b.number);
         break;
-      case Op::prefetch: prefetch(f, code_.prefetches[static_cast<size_t>(i.index)]); break;
+      case Op::prefetch:
+        if (hints_) prefetch(f, code_.prefetches[static_cast<size_t>(i.index)]);
+        break;
       case Op::finish: i.finish(); break;
       case Op::body_end:
       case Op::end: return true;

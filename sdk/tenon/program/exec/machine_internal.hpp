@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include <tenon/program/exec/bound_code_internal.hpp>
+#include <tenon/program/exec/hint_trials_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
 #include <tenon/program/exec/transfers_internal.hpp>
 #include <tenon/program/ir/settled.hpp>
@@ -64,6 +65,7 @@ class Machine {
   // valid until the machine runs or settles again. Otherwise empty.
   Result<std::vector<SettledCall>> settle(std::span<std::byte* const> buffers, const RunWith& with);
   int64_t lendable_bytes() const { return lendable_bytes_; }
+  bool follows_hints() const { return code_.has_hints && (!trials_ || trials_->follows()); }
 
  private:
   // An executing worker: a frame, and its position in the loop of several workers.
@@ -150,7 +152,9 @@ class Machine {
   std::mutex counts_mutex_;
   StatisticsRecorder* counts_ = nullptr;
   StageObserver* observer_ = nullptr;
-  ParallelFor* pool_ = nullptr;  // of the run
+  ParallelFor* pool_ = nullptr;       // of the run
+  bool hints_ = true;                 // whether the run follows them
+  std::optional<HintTrials> trials_;  // where both are tried
 };
 
 }  // namespace tenon::program::detail

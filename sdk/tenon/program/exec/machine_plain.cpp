@@ -36,7 +36,7 @@ struct Ready {
 }  // namespace
 
 bool Machine::run_plain(Worker& worker, const LoopCode& loop) {
-  if (loop.hints) return run_hinted(worker, loop);
+  if (hints_ && loop.has_hinted_calls()) return run_hinted(worker, loop);
   if (loop.plain != loop.body) return run_many(worker, loop);
   const int32_t calls = loop.last_plain - loop.first_plain;
   const int32_t steps = loop.steps_by_numbers() && !loop.has_turns() ? loop.last_step - loop.first_step : -1;
@@ -122,8 +122,8 @@ bool Machine::run_many(Worker& worker, const LoopCode& loop) {
 bool Machine::run_hinted(Worker& worker, const LoopCode& loop) {
   Frame& f = worker.frame;
   std::byte* const frame = f.data();
-  const HintedCall* const first = code_.hinted_calls.data() + loop.first_plain;
-  const HintedCall* const last = code_.hinted_calls.data() + loop.last_plain;
+  const HintedCall* const first = code_.hinted_calls.data() + loop.first_hinted;
+  const HintedCall* const last = code_.hinted_calls.data() + loop.last_hinted;
   return for_iterations(worker, loop, [&](int64_t left) {
     for (const HintedCall* i = first; i != last; ++i) {
       if (i->lines > 0) {

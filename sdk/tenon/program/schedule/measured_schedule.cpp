@@ -206,6 +206,7 @@ class Measurement {
     BindOptions options = options_.bind;
     options.statistics = false;
     options.arena_of_runs = true;
+    options.hints = HintPolicy::always;  // candidates with and without them are compared
     return BoundProgram::bind(program, arguments_, options);
   }
 
