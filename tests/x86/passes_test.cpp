@@ -1,5 +1,5 @@
-// Passes on linear kernels in text form: their output, and its results on the machine. Sums and operands; the rest is
-// in passes_*_test.cpp.
+// Passes on linear kernels in text form: the resulting kernels, and their results on the machine. This file tests sums
+// and operands; others are in passes_*_test.cpp.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -47,7 +47,7 @@ TEST_P(Passes, WhatIsNegatedAndAddedIsSubtracted) {
     ASSERT_NE(code, nullptr);
     check<float>(*code, [](float x, float w) { return w - x; });
   }
-  // Others read it as well.
+  // Not if the negated value has another reader.
   const std::string twice =
       load("f32") + weight("f32") + "    %12:f32 = Neg %10\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, twice))), "Neg"), 2);
@@ -85,11 +85,11 @@ TEST_P(Passes, AProductThatOthersReadStays) {
   const std::string twice = load("f32") + weight("f32") +
                             "    %12:f32 = Mul %10, %11\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, twice))), "Mul"), 2);
-  // Its own factor changes before the sum.
+  // A factor of the product changes before the sum.
   const std::string changed =
       load("f32") + weight("f32") + "    %12:f32 = Mul %10, %11\n    %10:f32 = Copy %11\n    %20:f32 = Add %12, %10\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, changed))), "Mul"), 2);
-  // Integers have no such operation.
+  // Integers have no fused multiply-add.
   const std::string ints = load("i32") + weight("i32") + "    %12:i32 = Mul %10, %11\n    %20:i32 = Add %12, %11\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, ints, "i32"))), "Fma"), 0);
 }
@@ -99,7 +99,7 @@ TEST_P(Passes, LoadsBecomeOperands) {
     std::string op, result;
     float (*expected)(float x, float w);
   };
-  // %13 = w * w, so that w has more uses than one.
+  // %13 = w * w, so that w has several uses.
   const std::vector<Case> cases = {
       {"Add %10, %13", "AddMemory", [](float x, float w) { return x + w * w; }},
       {"Add %13, %10", "AddMemory", [](float x, float w) { return w * w + x; }},
