@@ -70,7 +70,7 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreGatesOfTheirOwnArgument) {
       {"    %21:f32 = Mul %18, %12\n    %19:f32 = Add %12, %21\n    %20:f32 = Mul %19, %10\n", halves},
       {"    %21:f32 = Neg %18\n    %19:f32 = Sub %11, %21\n    %20:f32 = Mul %19, %10\n",
        "{of = [0.5], scale = [1.0]}"},
-      {"    %19:f32 = Add %18, %13\n    %21:f32 = Mul %19, %10\n    %20:f32 = Div %21, %13\n", ""},  // the sum is never 0
+      {"    %19:f32 = Add %18, %13\n    %21:f32 = Mul %19, %10\n    %20:f32 = Div %21, %13\n", ""},  // never 0
       {sum + "    %21:f32 = Mul %10, %19\n    %22:f32 = Add %12, %11\n    %20:f32 = Mul %21, %22\n",
        "{of = [0.5], scale = [1.0]}"},
       // Instructions after the gate remain.

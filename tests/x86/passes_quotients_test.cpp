@@ -80,8 +80,8 @@ int64_t place_of(float x) {
   return bits < 0 ? -int64_t{bits & 0x7fffffff} : bits;
 }
 
-// Divisors of one kind and any x. Infinities, zeros and NaN equal those of the quotient, and so do the bits of all but a
-// few other results.
+// Divisors of one kind and any x. Infinities, zeros and NaN equal those of the quotient, and so do the bits of almost
+// all other results.
 class StandingQuotients : public Passes {
  protected:
   // The quotient of a polynomial in x with `steps` steps, or of x itself.
