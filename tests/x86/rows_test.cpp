@@ -289,8 +289,8 @@ TEST_P(RowForms, OfGroupsGiveTheSameBits) {
   }
 }
 
-// Forms for as few rows as one loop processes together exist only for reductions down columns, if rows have at least the
-// columns of a tile, and no output varies over the reduced rows.
+// Forms for as few rows as one loop processes together exist only for reductions down columns, if rows have at least
+// the columns of a tile, and no output varies over the reduced rows.
 TEST_P(RowForms, OfFewRowsAreReductionsAlone) {
   const auto few = [&](std::string_view operators, const std::string& rows, const std::string& columns) {
     const std::string text(operators);
