@@ -1,4 +1,4 @@
-// Writes the text of random graphs; shared by the fuzz tests of this folder.
+// Writes the text of random graphs that consist of one kind of operator.
 #pragma once
 #include <random>
 

@@ -81,8 +81,8 @@ TEST_P(Apart, WhereRowsAreShortAndMany) {
   EXPECT_EQ(kernel_of(quotients, false).scratch.size(), 0u) << "products have other bits";
 }
 
-// While one unit divides, another computes products. With more units, shorter rows gain, and a quotient may have more
-// operations beside it.
+// While one unit divides, another computes products. With more units, shorter rows gain, and a quotient may be combined
+// with more operations.
 TEST_P(Apart, QuotientsAreCountedForAllUnits) {
   const auto has_factors = [&](const char* operators, int64_t vectors, double units) {
     const snippet::Body body = body_of(text_of({operators, "%y", 0}, lanes(), vectors * lanes()));

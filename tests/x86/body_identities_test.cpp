@@ -75,7 +75,7 @@ TEST(BodyIdentities, Identities) {
                 operators + "\n}"));
   };
   const auto count = [&](const std::string& operators) { return of(operators).nodes.size(); };
-  // The condition of a choice tells which of two values is the greater.
+  // The condition of a choice implies which of two values is the greater.
   const std::string known = "%m = Min %i, %j\n%n = Max %j, %i\n%c = LessOrEqual %i, %j\n";
   EXPECT_EQ(count(known + "%y = Where %c, %m, %two"), 3u) << "%i";
   EXPECT_EQ(nodes(of(known + "%y = Where %c, %m, %i"), "Where"), 0) << "%i anyway";

@@ -139,7 +139,7 @@ TEST_F(ItemForms, OfSeveralDims) {
   check<float>(softmax_body("kkrrk"), {{2, 3, 4, 5, 33}, {3, 1, 1, 9, 64}, {1, 4, 3, 2, 17}});
 }
 
-// Only bodies whose items are contiguous, with rows and columns, have the form.
+// Only bodies with one run each of item, reduced and column dims have the form; their items are contiguous.
 TEST_F(ItemForms, OthersHaveNone) {
   const FormMaker maker(target(Isa::avx512), **jitter_table(), {});
   for (const char* dims : {"rk", "kr", "rkrk", "krkr", "rkk", "krkk"}) {

@@ -90,7 +90,7 @@ TEST(Rows, WhatIsStoredChannelByChannelFetchesTheNextGroup) {
   }
 }
 
-// Caches so small that short rows exceed any of them, and that calls with a few rows are large.
+// Caches so small that even short rows are of all size classes, and that calls with a few rows are large.
 constexpr size_t kFirst = 2'000, kSecond = 8'000, kThird = 32'000;
 // `times`: factor for all sizes.
 TargetDescription with_tiny_caches(Isa isa, size_t times = 1) {

@@ -167,7 +167,7 @@ TEST(Unswitch, WhatIsWrittenAgainBetweenIsAnother) {
 )");
 }
 
-// The number of iterations is that of the loop's own dim, or of all dims of a stretch.
+// The number of elements is that of the loop's own dim, or of all dims of a stretch.
 TEST(Unswitch, ElementsOfTheLoop) {
   const auto along = [](int dim, const std::vector<int64_t>& extents, int stretch) {
     std::string text = kernel();
