@@ -101,7 +101,7 @@ class RandomAttention {
     call_ += str(inputs_.empty() ? "" : ", ", "%", name);
     inputs_.push_back({name, element, dims});
   }
-  // In half of the cases a mask, which may have fewer axes, be broadcast along some, or be shorter than the keys.
+  // Adds a mask in half of the cases. It may have fewer axes, be broadcast along some, or be shorter than the keys.
   void add_mask(Dims dims) {
     if (one_of(2)) {
       call_ += ", _";

@@ -60,7 +60,7 @@ class OpenclBodies : public OpenclTest {
 
 TEST_F(OpenclBodies, MatchTheOperatorsOneByOne) { try_seeds({}); }
 
-// As on a GPU: adjacent items access adjacent elements.
+// Adjacent items access adjacent elements, as on a GPU.
 TEST_F(OpenclBodies, OfItemsThatShareTheLanesMatchThem) { try_seeds({.items = 8, .group = 8}); }
 
 }  // namespace

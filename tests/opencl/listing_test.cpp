@@ -27,7 +27,7 @@ Compiler some_compiler() {
   return Compiler(target, **jitter_table(), {.lanes = 4});
 }
 
-// With sub-groups, for which kernels request 16 items.
+// A device with sub-groups, for which kernels request a size of 16 items.
 Compiler compiler_with_sub_groups() {
   TargetDescription target;
   target.name = "opencl-some";

@@ -29,13 +29,13 @@ inline TargetDescription cpu_target() {
   return target;
 }
 
-// With guard zones (guard_zones.hpp) of 256 bytes around every buffer.
+// Adds guard zones (guard_zones.hpp) of 256 bytes around every buffer.
 inline TargetDescription guarded_target(TargetDescription target) {
   target.options.add("guard_zones", Setting::word("256"));
   return target;
 }
 
-// By default a device of type CPU, which shares the memory of the process.
+// Opens the device of cpu_target(). By default it is of type CPU, and shares the memory of the process.
 class OpenclTest : public ::testing::Test {
  protected:
   void SetUp() override {

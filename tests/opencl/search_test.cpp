@@ -32,7 +32,7 @@ class OpenclSearch : public OpenclTest {
     before_ ? setenv("TENON_CACHE_DIR", before_->c_str(), 1) : unsetenv("TENON_CACHE_DIR");
     fs::remove_all(folder_);
   }
-  // As in a new process.
+  // Opens the device again, as a new process does.
   void open_again() {
     stream.reset();
     device.reset();

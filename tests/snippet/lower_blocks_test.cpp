@@ -7,7 +7,7 @@ namespace {
 
 class LowerBlocks : public ::testing::Test {
  protected:
-  // Without registers, and with few and many of them.
+  // Without register allocation, and with few and many registers.
   void check(const Body& body, const Dims& extents, double tolerance = 0) {
     for (const int count : {0, 4, 16}) {
       HarnessOptions options{.lower = options_, .parts = 1 + count / 8, .tolerance = tolerance};

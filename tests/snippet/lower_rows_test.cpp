@@ -16,7 +16,7 @@ TEST_F(LowerRows, ShortRowsGoSideBySide) {
   const Body softmax = softmax_body("kr");
   EXPECT_TRUE(folds_four_rows(*lower(softmax, options_)));
   for (const int64_t rows : {0, 1, 3, 4, 5, 9}) check_widths(softmax, {rows, 0}, 1e-6);
-  // With two sums, two rows at once.
+  // A body with two sums processes two rows at once.
   const Body norm = layer_norm_body("kkr", 4);
   for (const int64_t rows : {1, 2, 5}) check_widths(norm, {2, rows, 0}, 1e-4);
   options_.rows = 1;

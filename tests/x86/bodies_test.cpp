@@ -136,7 +136,7 @@ class Bodies : public MachineTest {
     options.lower.reread_outputs = !passes.stream_stores && random.pick(2) == 0;
     random.make_known(body, extents);
     if (random.pick(3) == 0) random.cut_inputs(body, extents);
-    // As in the choice of forms by calls: depends on the alignment of rows.
+    // Whether a call would choose this form, which depends on the alignment of rows.
     const auto serves = [&](const snippet::BodyPort&, const snippet::PortLayout& layout) {
       if (!passes.stream_stores || passes.row_begins == RowBegins::turned) return true;
       const auto lines = [](int64_t bytes) { return bytes % 64 == 0; };

@@ -172,7 +172,7 @@ TEST_P(Bytes, OneNumberEverywhere) {
   }
 }
 
-// For some constants sums and shifts, for the others products.
+// Products by some constants become sums and shifts, those by others remain.
 TEST_P(Bytes, ProductsByConstants) {
   for (const char* element : {"i8", "u8"}) {
     const ElementType type = *ElementType::parse(element);
@@ -208,7 +208,7 @@ TEST_P(Bytes, BesideOtherLanes) {
       // A choice between two values that are equal in all lanes; no tensor of bytes.
       "%b = Cast %w {to = type<i8[*]>}\n%c = Less %b, %r\n%d = Where %c, %r, %k\n%e = Less %d, %b\n%y = Where %e, %k, "
       "%b",
-      // With operators on bytes that are equal in all lanes.
+      // Operators on bytes that are equal in all lanes.
       "%a = BitwiseOr %r, %k\n%c = Less %x, %r\n%b = Where %c, %x, %a\n%d = Less %b, %k\n%e = Mul %b, %a\n%y = Where "
       "%d, %e, %x",
       "%a = Abs %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Cast %w {to = type<i8[*]>}\n%d = Max %b, %c\n%e = Add %d, "

@@ -7,7 +7,7 @@
 namespace tenon::x86 {
 namespace {
 
-// By instructions for several vectors, if the code of the emitter may be interleaved and registers suffice.
+// Copies use instructions for several vectors if the code of the emitter may be interleaved and registers suffice.
 TEST_P(Forms, CopiesComputeFunctionsInTurn) {
   const auto text = [&](std::string_view type, std::string_view operators) {
     const auto code = Compiler(target(), **jitter_table()).compile(body_of(type, operators));
@@ -57,7 +57,7 @@ TEST_P(Forms, CopiesShareTheChecksOfConversions) {
   EXPECT_EQ(text_of_few.find("= TanhInTurn"), std::string::npos) << text_of_few;
 }
 
-// Also if registers spill, since this still takes fewer cycles.
+// Checks are shared even if registers spill, since this still takes fewer cycles.
 TEST_P(Forms, CopiesThatSpillShareTheChecksOfConversions) {
   const auto body = testing::body_of(R"(graph @g(%x: f32[N], %v: i32[N]) -> %y {
   %i = Cast %x {to = type<i32[*]>}

@@ -92,7 +92,7 @@ class NarrowPorts : public ::testing::TestWithParam<Isa> {
   }
 };
 
-// Also with small numbers only, for which vectors use different code.
+// With large numbers, and with small ones only, for which vectors use different code.
 TEST_P(NarrowPorts, AreAsTheReference) {
   const int64_t lanes = lanes_of(GetParam(), kF32);
   std::mt19937 random(11);

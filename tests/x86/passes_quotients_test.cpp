@@ -301,7 +301,7 @@ TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
   check_by.template operator()<uint64_t>("u64", uint64_t{1} << 33, "MulByPower");
 }
 
-// Only unsigned elements that were loaded from 8 or 16 bits.
+// Applies only to unsigned elements that were loaded from 8 or 16 bits.
 TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
   for (const auto& [element, lane, marked] :
        {std::tuple{"u8", "u32", 2}, {"u16", "u32", 2}, {"u32", "u32", 0}, {"i8", "i32", 0}}) {
@@ -315,7 +315,7 @@ TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
   EXPECT_EQ(count(print(sums), "fits_i32"), 0) << print(sums);
 }
 
-// If both operands are loaded from 8 or 16 bits, wrapped to these, or constants that fit them.
+// Applies if both operands are loaded from 8 or 16 bits, wrapped to these, or constants that fit them.
 TEST_P(Passes, NarrowIntegersDivideInF32) {
   const auto marked = [&](const std::string& operand, std::string_view lane = "i32") {
     const LinearKernel kernel = optimised(
@@ -335,7 +335,7 @@ TEST_P(Passes, NarrowIntegersDivideInF32) {
   EXPECT_TRUE(marked("    %12:i32 = Add %10, %10\n    %11:i32 = Wrap %12 {to = \"i8\"}\n"));
 }
 
-// Only for uniform values.
+// Applies only to uniform values.
 TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   const auto kernel_of = [&](std::string_view operand) {
     return optimised(row_kernel(

@@ -39,7 +39,7 @@ TEST_P(Passes, WhatIsStoredNarrowIsRoundedByTheStore) {
             << element << " of bits " << x[i] << " gave " << y[i];
       }
     }
-    // Not if the rounded value has another use, nor if it is rounded to another type.
+    // The rounding remains if the rounded value has another use, or if it is to another type.
     const std::string read = str("    %13:f32 = Round %12 {to = \"", element, "\"}\n    %20:f32 = Max %13, %13\n");
     EXPECT_EQ(count(print(optimised(squares(element, read))), "Round"), 2);
   };

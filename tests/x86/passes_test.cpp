@@ -47,7 +47,7 @@ TEST_P(Passes, WhatIsNegatedAndAddedIsSubtracted) {
     ASSERT_NE(code, nullptr);
     check<float>(*code, [](float x, float w) { return w - x; });
   }
-  // Not if the negated value has another reader.
+  // The negation remains if its result has another reader.
   const std::string twice =
       load("f32") + weight("f32") + "    %12:f32 = Neg %10\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, twice))), "Neg"), 2);

@@ -179,7 +179,7 @@ class RowForms : public ::testing::TestWithParam<Isa> {
   const FormMaker unfetched_{unfetched(with_tiny_caches(GetParam(), 16)), **jitter_table(), {}};
 };
 
-// For all forms, also outside the lengths of rows that they serve. Known extents give constants in the code where
+// Tests all forms, also outside the lengths of rows that they serve. Known extents give constants in the code where
 // unknown ones give words.
 TEST_P(RowForms, AllGiveTheSameBits) {
   for (const Case& one : {kSoftmax, kNorm, kSkipNorm, kRootMeanSquare}) {
@@ -367,7 +367,7 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
     EXPECT_TRUE(form->kernel.skewed_twice);
     EXPECT_LT(form->least_row, 1024);
   }
-  // In an L1 of 32,000 bytes if the target states no prefetching.
+  // The same for an L1 of 32,000 bytes if the target states no prefetching.
   for (const FormMaker::Tier& tier : unfetched_.tiers_of(body_of(kSoftmax, "R", "C")))
     EXPECT_TRUE(tier.row_order != RowOrder::skewed_twice || tier.calls.rows.most == 2000)
         << tier.suffix << ' ' << tier.calls.rows.most;

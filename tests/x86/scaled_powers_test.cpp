@@ -45,13 +45,13 @@ TEST(ScaledPowers, AreThoseThatTheirSumDivides) {
   EXPECT_EQ(scaled(powers + "%r = Div %one, %s\n%y = Mul %r, %e"), 1);
   EXPECT_EQ(scaled(powers + "%y = Div %e, %s\n%l = Log %s", "%y, %l"), 1);
   EXPECT_EQ(scaled(powers + "%y = Div %e, %s", "%y, %s"), 1);
-  // Not if powers or the reciprocal have other readers.
+  // Powers are not scaled if they, or the reciprocal of the sum, have other readers.
   EXPECT_EQ(scaled(powers + "%y = Div %e, %s", "%y, %e"), 0);
   EXPECT_EQ(scaled(powers + "%q = Div %e, %s\n%y = Add %q, %e"), 0);
   EXPECT_EQ(scaled(powers + "%r = Div %two, %s\n%y = Mul %r, %e"), 0);
   EXPECT_EQ(scaled(powers + "%r = Div %one, %s\n%t = Mul %r, %e\n%y = Add %r, %t"), 0);
   EXPECT_EQ(scaled(powers + "%y = Div %s, %e"), 0);
-  // Not if none of the powers is certain to be 1.
+  // Powers are not scaled if none of them is certain to be 1.
   EXPECT_EQ(scaled("%y = ReduceLogSumExp %x, %axes"), 0) << "all of a row may be infinite";
   EXPECT_EQ(scaled("%d = Sub %x, %z\n%e = Exp %d\n%s = ReduceSum %e, %axes\n%y = Div %e, %s"), 0);
   EXPECT_EQ(scaled("%a = Abs %x\n%n = Neg %a\n%e = Exp %n\n%s = ReduceSum %e, %axes\n%y = Div %e, %s"), 0);
