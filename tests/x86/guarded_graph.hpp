@@ -276,7 +276,7 @@ class GuardedGraph {
     return true;
   }
 
-  // Runs the pieces of a call in random order, each with fresh scratch memory. A parted dim is divided into `fold_parts`.
+  // Runs the pieces of a call in random order, each with fresh scratch memory. Divides a parted dim into `fold_parts`.
   void call(const irgen::SnippetCode& code, const Dims& extents, const std::vector<void*>& addresses,
             std::mt19937& random, int64_t fold_parts = 0) {
     const irgen::SnippetForm& form = any_form(code, extents, addresses, fold_parts > 1, random);
