@@ -67,7 +67,7 @@ Result<LaidOut> lay_out(const Value& value, const Tensor& tensor) {
   return out;
 }
 
-// Whether words contain the channels of a group, starting at its first one.
+// Whether each word contains the channels of one group, starting at the first one.
 bool holds_channel_groups(const Layout& layout) {
   return layout.lanes() > 1 && layout.lanes() <= 64 && layout.word_bits() <= 64 && !layout.lane_msb() &&
          layout.lanes_along(layout.dims()[1]) == layout.lanes();

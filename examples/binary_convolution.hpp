@@ -2,7 +2,7 @@
 //
 //   B[n,c,h,w] = L - 2 * sum over rc, rh, rw of (A[n,rc,h+rh,w+rw] xor F[c,rc,rh,rw]),  L = ic * kh * kw
 //
-// The algorithm is written here once, on logical indices; the position of a bit in memory is up to a Layout. Two
+// The algorithm is written here once, on logical indices; a Layout determines the position of a bit in memory. Two
 // kernels compute the same on packed words, in which one popcount replaces up to 64 products: see
 // popcount_convolution().
 #pragma once
@@ -41,7 +41,7 @@ void for_each_output(const BinaryConvolution& p, const F& f) {
   }
 }
 
-// The algorithm. `a` and `f` return the bit at an index of four numbers; `b` returns a reference to a result.
+// The algorithm. `a` and `f` return the bit at four indices; `b` returns a reference to a result.
 template <class A, class F, class B>
 void binary_convolution(const BinaryConvolution& p, const A& a, const F& f, const B& b) {
   for_each_output(p, [&](int64_t n, int64_t c, int64_t h, int64_t w) {
@@ -96,7 +96,7 @@ struct ChannelGroups {
     return {channels, layout.lanes()};
   }
   int64_t count() const { return (channels + lanes - 1) / lanes; }
-  // Ones for the lanes of a group that hold a channel. The other bits of a word are padding, which may hold anything.
+  // Has ones for the lanes of a group that hold a channel. The other bits of a word are padding, with arbitrary values.
   uint64_t mask(int64_t group) const {
     const int64_t held = channels - group * lanes < lanes ? channels - group * lanes : lanes;
     return held == 64 ? ~uint64_t{0} : (uint64_t{1} << held) - 1;
@@ -128,7 +128,7 @@ class GroupIntegers {
     const int64_t lanes = bits.layout().lanes();
     parts.shape[1] = ChannelGroups::of(bits.layout(), parts.shape[1]).count();
     parts.element_bits = lanes;
-    // There are no lanes any more, and a group replaces its channels; pitches, which count words, are unchanged.
+    // Lanes are removed, and a group replaces its channels; pitches, which count words, are unchanged.
     std::erase_if(parts.digits, [](const auto& digit) { return digit.space == tenon::LayoutSpace::lane; });
     for (tenon::LayoutDigit& digit : parts.digits) {
       const auto& variable = parts.variables[static_cast<size_t>(digit.variable)];

@@ -18,8 +18,8 @@ namespace example {
 
 inline constexpr int64_t kWordLanes = 32;
 
-// A tensor of bits as words of 32 channels, u32[outer, groups, h, w]. Slack bits may have any value: here that of
-// `slack`.
+// A tensor of bits as words of 32 channels, u32[outer, groups, h, w]. Slack bits may have any value; here they have
+// that of `slack`.
 inline tenon::Result<tenon::Tensor> channel_words(const BitTensor& bits, const std::string& dims,
                                                   std::byte slack = std::byte{0}) {
   const tenon::Dims& shape = bits.layout().shape();
@@ -34,8 +34,8 @@ inline tenon::Result<tenon::Tensor> channel_words(const BitTensor& bits, const s
   return words;
 }
 
-// Lines of the text form. Counts the ones in each u32 of `%x`: in pairs of bits, then four, then eight; the product
-// adds up the four bytes.
+// Lines of the text form that count the ones in each u32 of `%x`: in pairs of bits, then in four, then in eight; the
+// product adds up the four bytes.
 inline std::string popcount_lines(const std::string& x) {
   const auto line = [&](int step, auto... words) { return tenon::str("  %", x, ".", step, " = ", words..., "\n"); };
   const auto at = [&](int step) { return tenon::str("%", x, ".", step); };

@@ -1,5 +1,5 @@
-// Chooses targets at run time: lists the available ones, takes several in order of preference, shows where each
-// operator was placed and why, and what happens without fallback.
+// Chooses targets at run time: lists the available ones, compiles for several in order of preference, and shows where
+// each operator was placed and why, and what happens without fallback.
 //
 //   choose_a_backend MODEL TARGET [TARGET]...     names, or the YAML files of target descriptions
 #include <cstdio>
@@ -41,7 +41,7 @@ Result<void> choose(const std::string& model, const std::vector<std::string>& ta
   explain(compiled->placement());
   std::printf("%zu parts run one after another\n\n", compiled->segments().size());
 
-  // An application may forbid the fallback: it is then an error that names the operator and the reasons.
+  // An application may forbid the fallback. Needing it is then an error that names the operator and the reasons.
   const auto strict = compile_file(model, registry, {.targets = targets, .no_fallback = true});
   std::printf("without fallback: %s\n", strict.ok() ? "the targets run all of it" : strict.error().to_string().c_str());
   // It may also require a minimum share of operators on the first target.

@@ -39,8 +39,7 @@ Result<void> evaluate_soft_threshold(EvalContext& context) {
 
 constexpr TypeSet kF32Only("f32 tensors", [](ElementType element) { return element == kF32; });
 
-// The single definition from which everything is derived: the verifier, the parser, the printer and shape inference
-// read it.
+// The only definition of the operator: the verifier, the parser, the printer and shape inference use it.
 Result<void> register_operator() {
   TENON_OK(register_op(OpDef(SoftThreshold::kName)
                            .summary("sign(x) * max(|x| - threshold, 0)")
@@ -107,7 +106,7 @@ Result<void> run() {
   if (refused.ok()) return error(Code::internal, "an operator without a handler was visited");
   std::printf("as it should be: %s\n", refused.error().to_string().c_str());
 
-  // It runs wherever the reference does: on every target.
+  // The operator runs on every target, because the reference runs operators that a target does not support.
   TENON_TRY(interpreter, Interpreter::prepare(*graph));
   TENON_TRY(outputs, interpreter->run(std::vector<Datum>{Tensor::of<float>({6}, {-2, -0.75f, -0.5f, 0.5f, 1, 4})}));
   const Comparison comparison = compare(outputs[0].tensor(), Tensor::of<float>({6}, {-1.25f, 0, 0, 0, 0.25f, 3.25f}));

@@ -17,7 +17,7 @@ using namespace tenon;
 
 namespace {
 
-// Several concurrent runs: a compiled model may be shared by any number of threads.
+// Several concurrent runs, since any number of threads may share a compiled model.
 Result<std::vector<Datum>> run_at_once(const CompiledModel& model, const std::vector<Datum>& inputs, int runs) {
   std::vector<std::future<Result<std::vector<Datum>>>> pending;
   for (int i = 0; i < runs; ++i) pending.push_back(model.run_async(inputs));  // inputs are shared, not copied

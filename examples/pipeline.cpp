@@ -56,13 +56,13 @@ Result<void> run() {
   p.padded_copy(squared, {x, y}, padded, {x, y}, {image.bounds(0), image.bounds(1)}, Padding::value(0.0f));
   StageRef mean = p.stage("mean", mean_of_3_rows()).reads(padded, {x, {y - 1, y + 1}}).writes(smooth, {x, y});
 
-  // 2. A manual schedule: 4 rows at a time. Of `padded`, a window of 6 rows is kept.
+  // 2. A manual schedule: 4 rows at a time. A window of 6 rows of `padded` is kept.
   mean.loops({{y, 4}});
   TENON_TRY(program, p.build({image}, {smooth}), "building");
   TENON_OK(verify(program), "verifying");
   std::printf("%s\n", print(program).c_str());
 
-  // 3. A run. A bound program allocates nothing from the heap in a run.
+  // 3. A run. A bound program allocates no heap memory while it runs.
   std::vector<float> in(kWidth * kHeight), out(kWidth * kHeight);
   std::iota(in.begin(), in.end(), 0.0f);
   const Arguments arguments{{{"image", BufferArgument::dense(in.data(), kF32, {kWidth, kHeight})},

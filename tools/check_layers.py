@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
-"""Checks who includes whom. Prints `file:line: sentence` for each violation; exit 1 when there is one.
+"""Checks the include rules. Prints `file:line: sentence` for each violation; exits with 1 if there is any.
 
-    tools/check_layers.py [ROOT]       ROOT: the repository, by default the one that this file lies in
+    tools/check_layers.py [ROOT]       ROOT: the repository, by default the one that contains this file
 
-The rules, from the plan of the house (docs/architecture.md):
-- A room of sdk/tenon includes itself and the DEPS of its tenon_room() only; sdk/CMakeLists.txt adds the rooms in the
+The rules of the architecture (docs/architecture.md):
+- A room of sdk/tenon includes only itself and the DEPS of its tenon_room(). sdk/CMakeLists.txt adds the rooms in the
   order of LAYERS, and DEPS name rooms added before.
-- A room that names STOREYS keeps its files in these folders, bottom up: each includes itself and those before it only.
-- A header named *_internal.hpp belongs to its room alone; it is not installed. Other headers of the sdk are public, and
-  include Tenon and the standard library only.
-- A third-party library with an owner in OWNERS is included by that room only.
-- What sdk/CMakeLists.txt does not add is not built and not checked; a note on standard error names it.
-- ir-ext includes the sdk, itself and the standard library. A plugin never includes another plugin; where its
-  CMakeLists.txt has set(STOREYS ...), folders include themselves and those before them, too.
-- Tools include nothing of tests: what both need lies in tools.
-- A file's own constant has no name that a header of its room or plugin gives to another: where several files are
-  compiled as one, it would take that one's place in all of them, without a word.
+- A room that names STOREYS has its files in these folders, bottom up: each includes only itself and those before it.
+- A header named *_internal.hpp is included only by its own room, and is not installed. Other headers of the sdk are
+  public, and include only Tenon and the standard library.
+- A third-party library with an owner in OWNERS is included only by that room.
+- Folders that sdk/CMakeLists.txt does not add are not built and not checked; a note on standard error names them.
+- ir-ext includes the sdk, itself and the standard library. A plugin never includes another plugin. If its
+  CMakeLists.txt has set(STOREYS ...), its folders include only themselves and those before them.
+- Tools include nothing of tests: files that both need are in tools.
+- A constant of a source file must not have the name of a constant in a header of its room or plugin: where several
+  files are compiled as one, it would silently replace that one in all of them.
 """
 import re
 import sys
@@ -24,12 +24,12 @@ import repository_check
 
 LAYERS = ["support", "expr", "tensor", "target", "runtime", "ir", "ops", "reference", "passes", "onnx", "codegen",
           "snippet", "program", "irgen", "plugin", "model", "compile"]
-# What the include path of a library looks like, and the only room of the sdk that may use it.
+# The include paths of a library, and the only room of the sdk that may use it.
 OWNERS = [(re.compile(r"google/protobuf/|.*\.pb\.h$"), "protobuf", "onnx"),
           (re.compile(r"yaml-cpp/"), "yaml-cpp", "target"),
           (re.compile(r"boost/"), "Boost", "plugin")]
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
-# A constant of a namespace: the name that is declared first in a line.
+# A constant at namespace scope: the first name that a line declares.
 CONSTANT = re.compile(r"(?:inline |static )?(?:constexpr|const)\s(?:[\w:<>,*&]+\s+)*?\*?(k[A-Z]\w*)\s*[=\[{(,]")
 SOURCES = {".cpp", ".hpp", ".h", ".c", ".cc", ".inc"}
 
@@ -40,13 +40,13 @@ def without_comments(cmake):
 
 
 class Storeys:
-    """Folders of `folder`, bottom up; none of a flat room. `whose` is for sentences."""
+    """The layers of `folder`, one folder each, bottom up; a flat room has none. `whose` names the owner in messages."""
 
     def __init__(self, whose, folder, names):
         self.whose, self.folder, self.names = whose, folder, names
 
     def of(self, path):
-        """The number of the storey that holds `path`, or None."""
+        """The number of the storey that contains `path`, or None."""
         parts = path.relative_to(self.folder).parts
         return self.names.index(parts[0]) if len(parts) > 1 and parts[0] in self.names else None
 
@@ -92,7 +92,7 @@ class Checker(repository_check.Checker):
         return values
 
     def check_order(self):
-        """The names of the rooms that sdk/CMakeLists.txt adds, in its order."""
+        """The names of the rooms that sdk/CMakeLists.txt adds, in that order."""
         list_file = self.sdk / "CMakeLists.txt"
         text = without_comments(list_file.read_text(encoding="utf-8"))
         order = []
@@ -135,14 +135,14 @@ class Checker(repository_check.Checker):
                                     f"'{storeys.names[included]}' (<{text}>), which is above it")
 
     def room_of(self, path):
-        """The room whose folder holds `path`; the innermost, where one room lies inside another's folder."""
+        """The room whose folder contains `path`; if several do, the innermost."""
         holders = [r for r in self.rooms.values() if path.is_relative_to(r.folder)]
         return max(holders, key=lambda r: len(r.folder.parts), default=None)
 
     # The includes ----------------------------------------------------------------------------------------------
 
     def includes(self, folder):
-        """(file, line, include text, the file inside the repository that it means or None) of each include."""
+        """(file, line, include text, the included file of the repository or None) for each include."""
         for path in sorted(p for p in folder.rglob("*") if p.suffix in SOURCES and p.is_file()):
             self.files_checked += 1
             for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
@@ -173,7 +173,7 @@ class Checker(repository_check.Checker):
                 self.report(path, line, f"<{text}> belongs to room '{owner.name}' alone: include its public headers")
 
     def note_what_is_not_built(self):
-        # Contracts may come before the code, and a room before its neighbours.
+        # A note, not a violation: headers may be written before their code, and rooms before those that they need.
         for folder in sorted({p.parent for p in self.sdk.rglob("*.?pp") if self.room_of(p) is None}):
             self.notes.append(f"{folder.relative_to(self.root)} belongs to no room of sdk/CMakeLists.txt: not checked")
 
@@ -234,14 +234,14 @@ class Checker(repository_check.Checker):
 
     def check_tools(self):
         for path, line, text, target in self.includes(self.root / "tools"):
-            # Tests have their own folder in their include path, too.
+            # The include path of tests also contains the folder tests.
             if target is None and (self.root / "tests" / text).is_file():
                 target = self.root / "tests" / text
             if target is not None and target.is_relative_to(self.root / "tests"):
                 self.report(path, line, f"tools include tests: <{text}>; what both need belongs in tools")
 
     def check_constants(self, folder, whose):
-        """Where a .cpp has the name of a header's constant for one of its own."""
+        """Reports constants of .cpp files that have the name of a constant in a header."""
         of_headers = {}
         for path in sorted(folder.rglob("*.hpp")):
             for line, name in self.constants(path):

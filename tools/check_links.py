@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that what the documentation points to is there. Prints `file:line: sentence` for each link that leads nowhere;
-exit 1 when there is one.
+"""Checks the links of the documentation. Prints `file:line: sentence` for each broken link; exits with 1 if there is
+any.
 
-    tools/check_links.py [ROOT]        ROOT: the repository, by default the one that this file lies in
+    tools/check_links.py [ROOT]        ROOT: the repository, by default the one that contains this file
 
-- In README.md and the other Markdown files: relative links, whose file has to exist, and whose `#anchor` has to be a
-  heading of it (as GitHub makes anchors of headings). Links to other sites are not followed.
-- In sources and build files: each `docs/....md` that a comment names has to exist.
+- In README.md and the other Markdown files: the file of a relative link must exist, and its `#anchor` must be a heading
+  of that file (anchors as GitHub derives them from headings). Links to other sites are not followed.
+- In sources and build files: each `docs/....md` that a comment names must exist.
 """
 import re
 import sys
@@ -18,13 +18,13 @@ SOURCES = {".cpp", ".hpp", ".h", ".py", ".cmake", ".txt", ".sh", ".yaml"}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OTHER_SITE = re.compile(r"[a-z][a-z0-9+.-]*:")
 PAGE = re.compile(r"\bdocs/[\w/-]+\.md")
-# What a line holds of comments: of C++ what stands behind `//`, elsewhere lines that are a comment.
+# The comment of a line: in C++ the text after `//`, elsewhere lines that consist of a comment.
 CPP_COMMENT = re.compile(r"//(.*)")
 LINE_COMMENT = re.compile(r"\s*#(.*)")
 
 
 def prose(text):
-    """The lines of Markdown, numbered, without blocks and spans of code."""
+    """The lines of Markdown with their numbers, without blocks of code."""
     in_code = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -34,7 +34,7 @@ def prose(text):
 
 
 def anchors(text):
-    """What `#...` may name: one for each heading, numbered from the second of the same words on."""
+    """The anchors that links may name: one for each heading, numbered from the second equal one on."""
     seen = {}
     for _, line in prose(text):
         heading = re.match(r"#+\s+(.*)", line)

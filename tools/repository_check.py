@@ -1,10 +1,10 @@
-"""What the programs that check this repository have in common: arguments, how violations are told, exit codes."""
+"""Shared by the programs that check this repository: arguments, output of violations, exit codes."""
 import sys
 from pathlib import Path
 
 
 class Checker:
-    """`run()` finds `violations`; `notes` are told on standard error beside `summary()`."""
+    """`run()` finds `violations`. `notes` are printed to standard error, as is `summary()`."""
 
     def __init__(self, root):
         self.root = Path(root).resolve()
@@ -16,7 +16,7 @@ class Checker:
 
 
 def main(arguments, name, usage, make, marker):
-    """`make(root)` is the checker of a repository; `marker` is a path that every one has. Exit 1: there is a violation."""
+    """`make(root)` returns a repository's checker; `marker` is a path in every repository. 1: there are violations."""
     if len(arguments) > 1 or any(a.startswith("-") for a in arguments):
         print(usage, file=sys.stderr)
         return 2

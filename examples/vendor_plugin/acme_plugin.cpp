@@ -1,6 +1,6 @@
-// A complete plugin: an operator of its own, a pass that makes it from generic ones, a visitor that turns operators
-// into the device's commands, and a device that runs them. The device here is a loop over host memory; in execute(), a
-// real one would enqueue commands.
+// A complete plugin: its own operator, a pass that creates it from generic operators, a visitor that translates
+// operators into commands of the device, and a device that runs them. Here the device is a loop over host memory; in
+// execute(), a plugin for a real one would enqueue commands.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -28,7 +28,7 @@ using tenon::Result;
 using tenon::Tensor;
 using tenon::Value;
 
-// ---- 1. The operator: its definition, and what it means ----
+// ---- 1. The operator: its definition, and its evaluator ----
 
 Result<void> evaluate_scale_shift(tenon::EvalContext& context) {
   TENON_TRY(y, context.output(0));

@@ -10,7 +10,7 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# Moved after the installation, to a name with a space: no file may depend on the original path.
+# The tree is moved after the installation, to a name with a space, because no file may depend on the original path.
 set(prefix "${WORK_DIR}/moved prefix")
 file(REMOVE_RECURSE ${WORK_DIR})
 run(${CMAKE_COMMAND} --install ${TENON_BINARY_DIR} --prefix ${WORK_DIR}/prefix)

@@ -1,8 +1,8 @@
 // Attention compared with the reference, with random shapes and options.
 //
-// Not bit for bit: an online softmax divides at the end, and sums in a different order from the reference, block by
-// block. The compared values are weighted means of values in [-1, 1], whose terms have errors of some units of f32
-// each; narrow floats are rounded once more when they are stored, and may then differ by one of their units.
+// The comparison has a tolerance: an online softmax divides at the end, and sums block by block, in a different order
+// from the reference. The compared values are weighted means of values in [-1, 1], each of whose terms has an error of
+// a few units of f32. Narrow floats are rounded once more when they are stored, and may then differ by one unit.
 //
 // TENON_FUZZ_SEEDS sets the number of seeds, TENON_FUZZ_FIRST the first.
 #include <limits>
@@ -90,7 +90,7 @@ class RandomAttention {
   };
 
   int64_t one_of(int64_t count) { return std::uniform_int_distribution<int64_t>(0, count - 1)(random_); }
-  // Often about the length of a vector, or 0.
+  // Half of the extents are around the length of a vector, or 0.
   int64_t extent(int64_t most) {
     constexpr int64_t kEdges[] = {0, 1, 1, 15, 16, 17, 32, 33};
     return one_of(2) ? kEdges[one_of(8)] : 1 + one_of(most);
@@ -101,7 +101,7 @@ class RandomAttention {
     call_ += str(inputs_.empty() ? "" : ", ", "%", name);
     inputs_.push_back({name, element, dims});
   }
-  // With fewer axes, broadcast along some, or shorter than the keys.
+  // Adds a mask in half of the cases. It may have fewer axes, be broadcast along some, or be shorter than the keys.
   void add_mask(Dims dims) {
     if (one_of(2)) {
       call_ += ", _";
@@ -113,7 +113,7 @@ class RandomAttention {
     dims.erase(dims.begin(), dims.begin() + one_of(4));
     add_input("m", one_of(2) ? kBool : kF32, dims);
   }
-  // -inf in some positions, and in some whole rows.
+  // Sets some positions and some whole rows to -inf.
   void hide(Tensor& mask) {
     const auto all = mask.mutable_as<float>();
     const size_t width = mask.dims().empty() ? 1 : static_cast<size_t>(std::max<int64_t>(mask.dims().back(), 1));
@@ -151,7 +151,7 @@ TEST_F(OpenclAttention, OfRandomShapesIsTheReference) {
   }
 }
 
-// A single kernel, and no memory for scores, of which there are two million here.
+// A single kernel that allocates no memory for the scores, of which there are two million.
 TEST_F(OpenclAttention, ScoresAreInNoMemory) {
   constexpr std::string_view kText =
       "graph @g(%q: f32[1,2,1024,16], %k: f32[1,2,1024,16], %v: f32[1,2,1024,16]) -> %z { %y = Attention %q, %k, %v "
@@ -188,7 +188,7 @@ TEST_F(OpenclAttention, OfWorkGroupsIsTheReference) {
   }
 }
 
-// A mask that does not broadcast is an error of the reference, which runs what the device refuses.
+// The device refuses a mask that does not broadcast; the reference, which runs refused operators, reports the error.
 TEST_F(OpenclAttention, AMaskThatDoesNotFitIsAnError) {
   auto backend = *create_backend(cpu_target());
   auto graph = *parse_graph(

@@ -105,7 +105,7 @@ TEST_F(OpenclBackend, ManyExtentsOneProgram) {
   EXPECT_GT(executable->arena_bytes(), 0u);
 }
 
-// Extents that depend on the values of an input are planned in the run.
+// Extents that depend on the values of an input are planned during the run.
 TEST_F(OpenclBackend, TheArenaOfWhatARunDecidesIsToldAfterIt) {
   constexpr std::string_view kText = R"(graph @g(%x: f32[6,4], %shape: i64[2]) -> %y {
     %a = Reshape %x, %shape

@@ -48,7 +48,7 @@ class OpenclBodies : public OpenclTest {
     for (uint64_t seed = first; seed < first + seeds && !HasFailure(); ++seed) try_seed(seed, form);
   }
 
-  // Words hold addresses of this process.
+  // `words` holds addresses of this process.
   Result<void> run(const snippet::Body& body, const LinearKernel& kernel, std::span<const int64_t> words,
                    const GroupForm& form) {
     const size_t ports = body.inputs.size() + body.outputs.size();
@@ -60,7 +60,7 @@ class OpenclBodies : public OpenclTest {
 
 TEST_F(OpenclBodies, MatchTheOperatorsOneByOne) { try_seeds({}); }
 
-// As on a GPU: adjacent items access adjacent elements.
+// Adjacent items access adjacent elements, as on a GPU.
 TEST_F(OpenclBodies, OfItemsThatShareTheLanesMatchThem) { try_seeds({.items = 8, .group = 8}); }
 
 }  // namespace

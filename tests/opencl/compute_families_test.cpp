@@ -167,7 +167,7 @@ const ComputeCase kOthers[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Others, OpenclCompute, ::testing::ValuesIn(kOthers), name_of);
 
-// Every 8-bit number to and from f32, f16 and bf16, and every f16 to each of them: all ties of rounding.
+// Casts every 8-bit number to and from f32, f16 and bf16, and every f16 to each 8-bit type, which covers all ties.
 class OpenclSmallFloats : public OpenclTest, public ::testing::WithParamInterface<ElementType> {
  protected:
   void expect_cast(ElementType from, ElementType to, const Tensor& input, std::string_view attributes) {

@@ -117,7 +117,7 @@ TEST_F(OpenclComputeFuzz, RandomProductsWithEpiloguesHaveTheBitsOfTheReference) 
   right(cpu_target(), tenon::testing::seeds(3));
 }
 
-// As in targets/opencl-gpu.yaml, and with group sizes that divide nothing.
+// Group sizes: that of targets/opencl-gpu.yaml, and one that is not a power of two.
 TEST_F(OpenclComputeFuzz, SoTheyHaveInWorkGroups) {
   for (const char* group : {"64", "6"}) {
     SCOPED_TRACE(str("groups of ", group));

@@ -1,4 +1,4 @@
-// Compares a graph on a device with the reference, by table.
+// Table-driven comparison of graphs on a device with the reference.
 #pragma once
 #include <support_lib/random_tensor.hpp>
 
@@ -10,7 +10,7 @@ struct ComputeCase {
   const char* name;
   const char* text;
   double rtol = 0;            // 0: bit for bit
-  int64_t largest_index = 0;  // of inputs of integers: in [-n, n)
+  int64_t largest_index = 0;  // i64 inputs have values in [-n, n); 0: any
 };
 
 inline std::string name_of(const ::testing::TestParamInfo<ComputeCase>& info) { return info.param.name; }
@@ -35,7 +35,7 @@ class OpenclCompute : public OpenclTest, public ::testing::WithParamInterface<Co
     return inputs;
   }
 
-  // No operator is refused, all run on the device, and the outputs equal the reference's.
+  // No operator is refused, all run on the device, and the outputs equal those of the reference.
   void expect_reference(const ComputeCase& of) {
     auto backend = create_backend(cpu_target());
     ASSERT_TRUE(backend.ok()) << backend.error().to_string();

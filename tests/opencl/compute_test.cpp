@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Others, OpenclCompute, ::testing::ValuesIn(kOthers), na
 
 class OpenclLate : public OpenclTest {};
 
-// Pads are an input: a plan for each of their values, and the reference's results.
+// Pads are an input: each of their values has its own plan, and the results are those of the reference.
 TEST_F(OpenclLate, ValuesThatDecideAboutExtentsAreReadAtRuns) {
   constexpr std::string_view kText = R"(graph @g(%x: f32[N,4], %p: i64[4]) -> %y {
     %a = Neg %x

@@ -92,7 +92,7 @@ class OpenclPrograms : public OpenclTest {
     folder = mkdtemp(name);
   }
   void TearDown() override { std::filesystem::remove_all(folder); }
-  // Another cache on the same folder, as in another process.
+  // A new cache on the same folder, as in another process.
   ProgramCache cache(Binaries binaries = Binaries::files) {
     const Api& cl = **api();
     cl_int code = CL_SUCCESS;
@@ -153,7 +153,7 @@ TEST_F(OpenclPrograms, ThatTheDriverRefusesAreReplaced) {
 }
 
 TEST_F(OpenclPrograms, ManySourcesAreOneProgram) {
-  // The same names for different things.
+  // Both sources use the same names for different macros, functions and kernels.
   const std::string seven =
       "#define N 7\nint value(int x) {\n  return x + N;\n}\n__kernel\nvoid k(__global int* x) {\n  x[0] = "
       "value(0);\n}\n";

@@ -1,8 +1,8 @@
 // Sub-groups of any size on a device that has none: sub-group functions as macros with local memory and barriers, in
 // every program that is built during the lifetime of an EmulatedSubGroups. For PoCL, whose compiler is clang.
 //
-// They do everything that a device is allowed to do: items of a sub-group are not adjacent in the work group, the last
-// sub-group is smaller, a maximum ignores NaN, and a non-existent item gives arbitrary values.
+// The emulation exercises what the specification leaves open: items of a sub-group are not adjacent in the work group,
+// the last sub-group is smaller, a maximum ignores NaN, and a non-existent item gives arbitrary values.
 #pragma once
 #include <string>
 
@@ -55,7 +55,7 @@ class EmulatedSubGroups {
       : was_(g_create = api_for_tests().clCreateProgramWithSource), fault_(&Api::clCreateProgramWithSource, &create) {
     g_size = size, g_programs = 0;
   }
-  // That used sub-groups.
+  // Number of programs built so far that use sub-groups.
   int programs() const { return g_programs; }
 
  private:

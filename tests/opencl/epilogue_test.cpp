@@ -132,7 +132,7 @@ const EpilogueCase kCases[] = {
      1, kSums},
     {"ProductOfOneElement", "graph @g(%a: f32[1,70], %b: f32[70,1]) -> %y {\n %g = MatMul %a, %b\n %y = Abs %g\n}", 1,
      kSums},
-    // The result is wanted itself, reduced, or repeated: two launches.
+    // Two launches, because the product is also an output, is reduced, or is broadcast.
     {"ResultWithAnotherUse",
      "graph @g(%a: f32[30,9], %b: f32[9,37]) -> (%m, %y) {\n %m = MatMul %a, %b\n %y = Relu %m\n}", 2, kSums},
     {"ResultThatIsReduced", "graph @g(%a: f32[30,9], %b: f32[9,37]) -> %y {\n %m = MatMul %a, %b\n %y = Softmax %m\n}",
@@ -140,7 +140,7 @@ const EpilogueCase kCases[] = {
     {"ResultThatIsRepeated",
      "graph @g(%a: f32[30,9], %b: f32[9,37], %c: f32[2,30,37]) -> %y {\n %m = MatMul %a, %b\n %y = Add %m, %c\n}", 2,
      kSums},
-    // Of two products of one sum one is fused.
+    // The sum is fused with only one of its two products.
     {"SumOfTwoProducts",
      "graph @g(%a: f32[30,9], %b: f32[9,37], %c: f32[30,8], %d: f32[8,37]) -> %y {\n %m = MatMul %a, %b\n %n = MatMul "
      "%c, "
@@ -150,7 +150,7 @@ const EpilogueCase kCases[] = {
 INSTANTIATE_TEST_SUITE_P(All, OpenclEpilogue, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// Each is four programs for a device's compiler, which takes its time.
+// Only some cases: each makes the device's compiler build four programs, which is slow.
 INSTANTIATE_TEST_SUITE_P(Some, OpenclEpilogueOptions, ::testing::Values(kCases[0], kCases[4], kCases[5], kCases[7]),
                          [](const auto& info) { return std::string(info.param.name); });
 
@@ -160,7 +160,7 @@ TEST_F(OpenclTest, AStageOfBothNamesBoth) {
       "graph @g(%a: f32[M,9], %b: f32[9,37]) -> %y {\n %m = MatMul %a, %b \"fc1\"\n %y = Relu %m \"act\"\n}");
   auto executable = *compiled(*backend, graph->clone());
   std::mt19937 random(1);
-  // Open extents: one kernel serves 30 rows, and one.
+  // The number of rows is known only at run time: the same kernel is used for 30 rows and for one.
   for (const int64_t rows : {30, 1}) {
     const std::vector<Datum> inputs{Datum(tenon::testing::random_tensor(random, kF32, {rows, 9})),
                                     Datum(tenon::testing::random_tensor(random, kF32, {9, 37}))};

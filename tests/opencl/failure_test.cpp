@@ -23,7 +23,7 @@ constexpr std::string_view kNetwork = R"(graph @g(%x: f32[8,16], %w: f32[16,8], 
   %y = Gather %r, %i "choose" {axis = 0}
 })";
 
-// Makes a function of the driver return a code for its lifetime, without creating objects.
+// During its lifetime, a function of the driver returns an error code and creates no object.
 template <auto kMember>
 class Failing;
 template <class R, class... A, R (*Api::*kMember)(A...)>
@@ -131,7 +131,7 @@ TEST_F(OpenclFailure, OfMakingThingsIsAnErrorThatNamesThem) {
   expect_right(whole_run());
 }
 
-// Another object of the same device, and the reference, continue to work while one is lost, and afterwards.
+// The reference works while the device is lost. Afterwards a new object of the same device works.
 TEST_F(OpenclFailure, ALostDeviceIsReplaced) {
   auto backend = *create_backend(cpu_target());
   auto executable = *compiled(*backend, *parse_graph(kNetwork));
@@ -213,14 +213,14 @@ TEST_F(OpenclFailure, MemoryThatIsKeptIsGivenBackBeforeMemoryIsShort) {
   EXPECT_EQ(device->allocate("global", 5000).error().code(), Code::resource_exhausted);
 }
 
-// A device that reports nothing as begun, whatever it has done.
+// A device that reports every command as queued, even those that have completed.
 cl_int report_queued(cl_event, cl_event_info, size_t bytes, void* status, size_t*) {
   const cl_int queued = CL_QUEUED;
   std::memcpy(status, &queued, std::min(bytes, sizeof queued));
   return CL_SUCCESS;
 }
 
-// Runs with known shapes, after their queue has reached its greatest depth.
+// Runs with known shapes, after the queue has reached its maximum depth.
 TEST_F(OpenclFailure, WarmRunsMakeEventsOnly) {
   auto backend = *create_backend(cpu_target());
   auto executable = *compiled(*backend, *parse_graph(kNetwork));
@@ -261,7 +261,7 @@ TEST_F(OpenclFailure, WarmRunsMakeEventsOnly) {
   for (size_t kind = 0; kind < kObjectKinds; ++kind) EXPECT_LE(after[kind], before[kind]) << "of kind " << kind;
 }
 
-// In a process that does not use the device otherwise: streams, events, pinned memory, runs that fail.
+// Covers streams, events, pinned memory, and runs that fail. Nothing else in the process uses the device meanwhile.
 TEST_F(OpenclFailure, NothingOfTheDriverIsLeftBehind) {
   stream.reset(), device.reset();
   const auto before = live_objects();

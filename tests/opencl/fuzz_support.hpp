@@ -1,4 +1,4 @@
-// Shared by random graphs of one kind: writing a graph.
+// Writes the text of random graphs that consist of one kind of operator.
 #pragma once
 #include <random>
 
@@ -7,7 +7,7 @@
 
 namespace tenon::opencl::testing {
 
-// Lines of operators on inputs of f32, whose elements are integers from -3 to 3: every order of a sum gives the same.
+// Lines of operators on f32 inputs whose elements are integers from -3 to 3, so that sums are exact in any order.
 class RandomLines {
  public:
   explicit RandomLines(uint32_t seed) : random_(seed) {}

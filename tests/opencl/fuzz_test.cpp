@@ -9,7 +9,7 @@
 namespace tenon::opencl::testing {
 namespace {
 
-// With guard zones, and without, where several buffers share memory of the arena.
+// Runs the graph with guard zones, and without, since several buffers then share memory of the arena.
 void try_graph(ClStream& stream, const TargetDescription& target, const Graph& graph,
                const std::vector<Datum>& inputs) {
   for (const TargetDescription& form : {guarded_target(target), target}) {

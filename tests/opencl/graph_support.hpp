@@ -37,7 +37,7 @@ inline Result<std::vector<Tensor>> run_on(Stream& stream, const Executable& exec
 
 using tenon::testing::on_reference;
 
-// Runs `graph` and compares each output with the reference's. `profile` gets the launches, if not null.
+// Runs `graph` and compares each output with that of the reference. `profile`, unless null, receives the launches.
 inline void expect_reference(ClStream& stream, TargetBackend& backend, const Graph& graph,
                              const std::vector<Datum>& inputs, const Tolerance& tolerance,
                              std::vector<OpProfile>* profile = nullptr) {

@@ -44,8 +44,8 @@ TEST(OpenclGroupForm, ShortRowsLeaveItemsToOtherChunks) {
   EXPECT_EQ(items_of_chunk(BodyBuilder("scalar", "").take(), 4, 64), 1);
 }
 
-// The code that clang generates from a source for a GPU of the kind without vector accesses at element alignment; empty
-// without clang.
+// The code that clang generates from a source for GPUs without vector accesses at element alignment; empty if clang is
+// not installed.
 std::string ptx_of(const std::string& source) {
   const std::filesystem::path file =
       std::filesystem::path(::testing::TempDir()) / str("tenon_group_form_", getpid(), ".cl");
@@ -80,7 +80,7 @@ class OpenclGroups : public OpenclTest {
     uint32_t seed = 7;
     for (size_t i = 0; i < shapes.size(); ++i) {
       Tensor x = *Tensor::allocate(graph->body().input(i)->type().element(), shapes[i]);
-      // Whole numbers, whose sums are exact in any order.
+      // Integers, so that sums are exact in any order.
       for (float& value : x.mutable_as<float>()) value = static_cast<float>((seed = seed * 1664525 + 1013904223) >> 29);
       inputs.emplace_back(std::move(x));
     }
@@ -126,7 +126,7 @@ TEST_F(OpenclGroups, FoldInLocalMemory) {
   EXPECT_EQ((*short_rows)->form.group, 32) << "items that wait for one another are a work group";
 }
 
-// What an item reads again it has written itself.
+// Each item reads only those elements again that it has written itself.
 TEST_F(OpenclGroups, ItemsWaitForWhatOthersWriteOnly) {
   BodyBuilder build("softmax", "kr");
   const int x = build.input(3), all = build.op("Exp", {x});
@@ -138,7 +138,7 @@ TEST_F(OpenclGroups, ItemsWaitForWhatOthersWriteOnly) {
   EXPECT_TRUE(exchange_of((*softmax)->kernel).folds);
   EXPECT_FALSE(exchange_of((*softmax)->kernel).memory);
   EXPECT_THAT((*softmax)->source, Not(HasSubstr("CLK_GLOBAL_MEM_FENCE")));
-  // Other lanes: those of an element, which all items read.
+  // With shifted loads, items read elements that other items have written.
   snippet::LinearKernel kernel = (*softmax)->kernel;
   for (snippet::Instruction& instruction : kernel.body)
     if (instruction.op == Name("Load")) instruction.memory->displacement_bytes += 4;

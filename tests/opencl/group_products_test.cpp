@@ -1,5 +1,5 @@
 // Products and convolutions of work groups on a CPU: a kernel for all extents, at extents around those of its tile,
-// compared with the reference. Elements are small whole numbers, whose sums are exact in any order.
+// compared with the reference. Elements are small integers, so that sums are exact in any order.
 #include <gmock/gmock.h>
 
 #include <support_lib/environment.hpp>
@@ -16,7 +16,7 @@ using tenon::testing::pick;
 using tenon::testing::random_tensor;
 using ::testing::HasSubstr;
 
-// Settings of a target's kernels: targets/opencl-gpu.yaml, and group sizes that divide nothing.
+// Settings of a target's kernels: those of targets/opencl-gpu.yaml, and a group size that is not a power of two.
 struct Groups {
   const char* name;
   int64_t group, lanes;
@@ -48,13 +48,13 @@ class OpenclGroupProducts : public OpenclTest {
     return made;
   }
 
-  // `launches`: 0: any number.
+  // `launches`: the expected number; 0: any.
   void right(const Compiled& of, const std::vector<Dims>& shapes, double tolerance = 0, size_t launches = 1) {
     std::vector<Datum> inputs;
     for (size_t i = 0; i < shapes.size(); ++i) {
       const ElementType element = of.graph->body().input(i)->type().element();
       Tensor x = random_tensor(random_, element, shapes[i], element.is_signed_int() ? -3 : 0, 3);
-      // Of floats whole numbers, too.
+      // Floats are integers as well.
       for (int64_t e = 0; element.is_float() && e < x.size(); ++e)
         x.set_double(e, static_cast<double>(pick(random_, -3, 3)));
       inputs.emplace_back(std::move(x));
@@ -85,7 +85,7 @@ class OpenclGroupProducts : public OpenclTest {
                                device->info().compute_units};
     return choose_group_tile({}, 1, work, target);
   }
-  // Extents around `tile`, of which each test takes some.
+  // A random extent around `tile`.
   int64_t around(int64_t tile) {
     const int64_t some[] = {1, tile - 1, tile, tile + 1, 2 * tile + 1, pick(random_, 1, 2 * tile)};
     return std::max<int64_t>(some[pick(random_, 0, 5)], 1);
@@ -157,7 +157,7 @@ TEST_F(OpenclGroupProducts, BatchesAreRepeatedAndFolded) {
   right(*vector, {{37}, {3, 37, 70}});
 }
 
-// The items of a group share the inner extent.
+// The items of a group divide the inner extent among them.
 TEST_F(OpenclGroupProducts, FewRows) {
   for (const Groups& of : {kGpu, kOdd})
     for (const int64_t m : {1, 3, 8}) {

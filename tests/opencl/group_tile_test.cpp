@@ -46,7 +46,7 @@ TEST_F(GroupTileTest, FitsTheExtentsAndTheUnits) {
   const GroupTile last_layers = choose_group_tile({512, 49, 4608}, 1, kF32, card());
   EXPECT_LT(last_layers.block_rows() * last_layers.columns(), 64 * 64);
   EXPECT_GT(last_layers.jobs(512, 49, 1), 50);
-  // Nothing is computed for rows that are not there.
+  // A tile does not exceed the extents by much, since work on rows that do not exist is wasted.
   EXPECT_LE(choose_group_tile({4, 50176, 27}, 1, kF32, card()).block_rows(), 4);
   EXPECT_LE(choose_group_tile({1000000, 8, 64}, 1, kF32, card()).columns(), 8);
   EXPECT_LE(choose_group_tile({4096, 4096, 3}, 1, kF32, card()).depth, 4);
@@ -57,7 +57,7 @@ TEST_F(GroupTileTest, KeepsTheBoundsOfTheTarget) {
   little.local_bytes = 4 << 10;
   EXPECT_LE(choose_group_tile({}, 1, kF32, little).local_bytes(kF32), 2 << 10);
   ComputeTarget few = card();
-  few.tiling.registers = 16;  // for the sums alone
+  few.tiling.registers = 16;  // room for the sums only
   const GroupTile bare = choose_group_tile({}, 1, kF32, few);
   EXPECT_LE(bare.rows * bare.vectors, 16);
   ComputeTarget narrow = card();
@@ -91,7 +91,7 @@ TEST_F(GroupTileTest, FetchesAheadWhereThereAreRegisters) {
   EXPECT_EQ(choose_group_tile({}, 1, kF32, target).depth, 16);
 }
 
-// The element of item `own` in load `i`: line and step, or nothing, as written by define_group_tile().
+// The line and step of the element that item `own` fetches in load `i`, if any, as in the code of define_group_tile().
 std::optional<std::pair<int64_t, int64_t>> element(const PanelWalk& walk, const GroupTile& tile, int64_t lines,
                                                    int64_t own, int64_t i) {
   const int64_t first = own % walk.span, behind = own / walk.span;
@@ -136,7 +136,7 @@ TEST_F(GroupTileTest, NeighboursFetchNeighboursAndStoreIntoDifferentBanks) {
         const auto at = element(walk, tile, tile.columns(), own, i);
         ASSERT_TRUE(at);
         banks.insert((at->second * tile.b_pitch() + at->first) % kBanks);
-        // Pieces of 8 elements of memory: columns of a row of 1024, or the other way round.
+        // Segments of 8 elements: steps are contiguous in rows of 1024, or lines are.
         segments.insert((along ? at->first * 1024 + at->second : at->second * 1024 + at->first) / 8);
       }
       EXPECT_EQ(banks.size(), static_cast<size_t>(kBanks)) << "along " << along;

@@ -20,7 +20,7 @@ constexpr std::string_view kRows = R"(graph @g(%x: f32[4,3], %i: i64[5]) -> %y {
 
 decltype(&clCreateProgramWithSource) g_create = nullptr;
 
-// Makes compute kernels write one element too far.
+// Changes the source of compute kernels so that they store one element too far.
 cl_program create_with_wrong_stores(cl_context context, cl_uint, const char** texts, const size_t* sizes,
                                     cl_int* code) {
   constexpr std::string_view kStore = "r0)[i] = ", kWrong = "r0)[(i) + 1] = ";
@@ -35,7 +35,7 @@ cl_program create_with_wrong_stores(cl_context context, cl_uint, const char** te
 class OpenclGuardZones : public OpenclTest {
  protected:
   void SetUp() override {
-    setenv("TENON_CACHE_DIR", "", 1);  // what is built wrong here is kept for nobody
+    setenv("TENON_CACHE_DIR", "", 1);  // no other process should load these wrong programs
     OpenclTest::SetUp();
     if (IsSkipped()) return;
     auto made = create_backend(guarded_target(cpu_target()));

@@ -20,14 +20,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A fictitious device, so that every machine has the same files.
+// A fictitious device, so that the golden files are the same on every machine.
 Compiler some_compiler() {
   TargetDescription target;
   target.name = "opencl-some";
   return Compiler(target, **jitter_table(), {.lanes = 4});
 }
 
-// With sub-groups, for which kernels request 16 items.
+// A device with sub-groups, for which kernels request a size of 16 items.
 Compiler compiler_with_sub_groups() {
   TargetDescription target;
   target.name = "opencl-some";
@@ -80,7 +80,7 @@ TEST(OpenclListing, OfFoldsBySubGroups) {
                                                  compiler_with_sub_groups()));
 }
 
-// Items of adjacent slices are adjacent, and add up in their sub-group.
+// Items of adjacent slices are adjacent, and their sub-group adds their sums.
 TEST(OpenclListing, OfAProductOfFewRowsBySubGroups) {
   expect_golden("gemv_by_sub_groups.cl",
                 listed("graph @g(%row: f32[1,512], %weights: f32[40,512]) -> %y {\n %y = Gemm %row, %weights \"dense\" "
@@ -99,7 +99,7 @@ TEST(OpenclListing, NamesTheOperatorBesideEachLine) {
   while (std::getline(lines, line)) {
     inside = inside || line.find("for (long item") != std::string::npos;
     if (!inside || line.find_first_not_of(" {};") == std::string::npos) continue;
-    // The first is the loop over items, which all kernels have.
+    // The first line is the loop over items, which belongs to no operator.
     if (named++ > 0) {
       EXPECT_THAT(line, HasSubstr("// GridSample warp"));
     }

@@ -1,4 +1,4 @@
-// The device of these tests, and running single kernels on it.
+// The device of these tests, and functions that run single kernels on it.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -29,13 +29,13 @@ inline TargetDescription cpu_target() {
   return target;
 }
 
-// With guard zones around every buffer (guard_zones.hpp), of the length of a row of vectors.
+// Adds guard zones (guard_zones.hpp) of 256 bytes around every buffer.
 inline TargetDescription guarded_target(TargetDescription target) {
   target.options.add("guard_zones", Setting::word("256"));
   return target;
 }
 
-// A device of type CPU: its memory is that of the process.
+// Opens the device of cpu_target(). By default it is of type CPU, and shares the memory of the process.
 class OpenclTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -54,7 +54,7 @@ class OpenclTest : public ::testing::Test {
 
 using Bytes = std::vector<std::byte>;
 
-// Makes a function of the driver fail for its lifetime.
+// Replaces a function of the driver during its lifetime.
 template <class F>
 class Fault {
  public:
@@ -66,7 +66,7 @@ class Fault {
   F was_;
 };
 
-// Counts calls of a function of the driver for its lifetime; only one at a time per function.
+// Counts calls of a function of the driver during its lifetime; only one at a time per function.
 template <auto kMember>
 class Counted;
 template <class R, class... A, R (*Api::*kMember)(A...)>

@@ -1,4 +1,4 @@
-// Every row of the table compared with an oracle: one kernel per type, with an output for each operator.
+// Compares every row of the table with an oracle: one kernel per type, with an output for each operator.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -63,7 +63,7 @@ struct Trial {
 
 class OpenclRows : public OpenclTest {
  protected:
-  // In the notation of ExactCase.
+  // `form` is in the notation of ExactCase.
   const JitterRow* row_of(std::string_view op, std::string_view form, const Attributes& attributes, ElementType type) {
     std::vector<ElementType> in;
     for (size_t i = 0; i < form.find('>'); ++i) in.push_back(form[i] == 'b' ? kBool : type);
@@ -80,7 +80,7 @@ class OpenclRows : public OpenclTest {
         trials.push_back({math.op, form, nullptr, &math, row, type});
     }
     for (const ExactCase& exact : exact_cases()) {
-      if (type.is_float() && exact.op == "Pow") continue;  // among the functions
+      if (type.is_float() && exact.op == "Pow") continue;  // tested as one of math_cases()
       const JitterRow* row = row_of(exact.op, exact.form, {}, type);
       const ElementType result = exact.form.back() == 'b' ? kBool : type;
       if (row) trials.push_back({exact.op, exact.form, &exact, nullptr, row, result});
@@ -110,7 +110,7 @@ class OpenclRows : public OpenclTest {
       build.output(build.op(std::string(trial.op).c_str(), operands, attributes, trial.result));
       tried_.insert(trial.row);
     }
-    // Few lanes: so many functions in one kernel take the device's compiler long.
+    // Few lanes, because the device's compiler is slow for so many functions in one kernel.
     const Compiler compiler(target, *table, {.lanes = 8, .work_group = 1, .max_ports = 1000});
     const auto outputs = run_body(*stream, compiler, build.take(), {static_cast<int64_t>(chosen.bits.size())}, inputs);
     ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
@@ -136,7 +136,7 @@ class OpenclRows : public OpenclTest {
     }
   }
 
-  // Of f64 the oracle itself is good to a few units only.
+  // For f64 the oracle itself is exact only to a few units.
   static double error_of(ElementType type, uint64_t bits, double exact) {
     if (type == kF32) return ulp_error(std::bit_cast<float>(static_cast<uint32_t>(bits)), exact);
     const auto got = std::bit_cast<double>(bits);
@@ -149,7 +149,7 @@ class OpenclRows : public OpenclTest {
   }
 
   static void expect_close(const Trial& trial, ElementType type, const std::vector<Column>& columns, const Bytes& got) {
-    // The tail of Gelu magnifies the rounding of what it is a function of by the square of that.
+    // The tail of Gelu magnifies the rounding error of its argument by the square of the argument.
     const double most_of_doubles = trial.op == "Gelu" ? 4096 : 64;
     double worst = 0;
     size_t worst_at = 0;
@@ -188,7 +188,7 @@ TEST_F(OpenclRows, ComputeWhatTheOraclesDo) {
   const std::vector<const JitterRow*> rows = table->rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     if (kElsewhere.contains(rows[i]->op.view()) || !applies(*rows[i])) continue;
-    // Rows before it may leave it nothing on this device.
+    // On this device, earlier rows may match everything that this row matches.
     const bool shadowed =
         std::any_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(i), [&](const JitterRow* first) {
           return first->op == rows[i]->op && applies(*first) && !first->accepts && holds(*first, *rows[i]);

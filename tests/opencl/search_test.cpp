@@ -1,4 +1,4 @@
-// The measured search: correct whatever it chooses, and its choice is reused from a file.
+// The measured search: results are correct for every choice, and the choice is reused from a file.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kText =
     "graph @g(%a: f32[37,29], %b: f32[29,70]) -> %y {\n %m = MatMul %a, %b\n %y = Relu %m\n}";
 
-// Each test has a cache folder of its own, and a driver that has searched nothing yet.
+// Each test has its own cache folder, and a device object without earlier choices.
 class OpenclSearch : public OpenclTest {
  protected:
   void SetUp() override {
@@ -32,7 +32,7 @@ class OpenclSearch : public OpenclTest {
     before_ ? setenv("TENON_CACHE_DIR", before_->c_str(), 1) : unsetenv("TENON_CACHE_DIR");
     fs::remove_all(folder_);
   }
-  // As a process that begins.
+  // Opens the device again, as a new process does.
   void open_again() {
     stream.reset();
     device.reset();

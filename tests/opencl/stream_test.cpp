@@ -44,7 +44,7 @@ class OpenclStream : public OpenclTest, public ::testing::WithParamInterface<boo
     const auto count = static_cast<int64_t>(buffer->bytes() / sizeof(float));
     return {{}, {kF32, {count}, std::move(buffer), 0}};
   }
-  // The output of a run on the buffer.
+  // The output of a run on `input`, and the event of the run.
   Result<std::pair<std::shared_ptr<Buffer>, EventPtr>> run(Stream& on, std::shared_ptr<Buffer> input) {
     const RunValue inputs[] = {value(std::move(input))};
     RunValue outputs[1];
@@ -59,11 +59,11 @@ class OpenclStream : public OpenclTest, public ::testing::WithParamInterface<boo
   std::unique_ptr<Executable> negate;
 };
 
-// Makes a stream's kernels wait until the host releases them, through shared memory.
+// Makes the kernels of a stream wait until the host opens the gate, through shared memory.
 class Gate {
  public:
   explicit Gate(ClStream& stream) {
-    // It gives up in the end: a test that fails must not hang.
+    // The number of iterations is bounded, so that a failing test does not hang.
     const std::string source =
         "__kernel void gate(volatile __global int* flag) {\n"
         "  for (long i = 0; i < 20000000000L && flag[0] == 0; ++i) {}\n}\n";

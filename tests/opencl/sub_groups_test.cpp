@@ -1,4 +1,5 @@
-// Reductions and sums of work groups by sub-groups: those of the device if it has them, and emulated ones of all sizes.
+// Reductions and sums of work groups by sub-groups: those of the device if it has them, and emulated ones of several
+// sizes.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -42,7 +43,7 @@ constexpr const char* kWideFolds =
 class OpenclSubGroups : public OpenclTest {
  protected:
   void SetUp() override {
-    setenv("TENON_CACHE_DIR", "", 1);  // what is built with emulations is kept for nobody
+    setenv("TENON_CACHE_DIR", "", 1);  // no other process should load programs built with the emulation
     OpenclTest::SetUp();
   }
 
@@ -59,7 +60,7 @@ class OpenclSubGroups : public OpenclTest {
     return made;
   }
 
-  // Whole numbers, whose sums are exact in any order; for operand 2 any floats, some of which are NaN.
+  // Integers, so that sums are exact in any order; operand 2 also has infinite and subnormal numbers and NaN.
   Tensor input(size_t operand, ElementType element, const Dims& dims) {
     if (!element.is_float()) return random_tensor(random_, element, dims, element.is_signed_int() ? -3 : 1, 3);
     Tensor made = *Tensor::allocate(element, dims);
@@ -76,7 +77,7 @@ class OpenclSubGroups : public OpenclTest {
     return made;
   }
 
-  // A graph on the device, made once for all extents.
+  // Compiles a graph once, for the extents of all `calls`.
   void right(const TargetDescription& target, const std::string& text, const std::vector<std::vector<Dims>>& calls,
              double tolerance = 0) {
     SCOPED_TRACE(str("seed ", seed_));
@@ -122,7 +123,7 @@ class OpenclSubGroups : public OpenclTest {
   std::mt19937 random_{seed_};
 };
 
-// Parts of a group that divide it and that do not, one item, and more than the group has.
+// Sub-group sizes that divide the group and that do not, of one item, and larger than the group.
 struct Emulation {
   int64_t group;
   int size;

@@ -29,7 +29,7 @@ class RandomWindows : public RandomLines {
     }
     return graph(outputs);
   }
-  // Of a pool that takes the largest: numbers and others.
+  // The inputs of a maximum pool also have infinities and NaN.
   Tensor value(size_t i) {
     Tensor made = input(i);
     if (!of_largest_.contains(i)) return made;
@@ -45,7 +45,7 @@ class RandomWindows : public RandomLines {
     Dims in, kernel;
     std::string attributes;
   };
-  // Pads are less than the kernel, so that every window has an input. Widths on both sides of a vector's.
+  // Pads are smaller than the kernel, so that every window has an input. Widths are around that of a vector.
   Axes axes(bool dilated) {
     Axes made;
     std::string strides, dilations, begin, end, kernels;

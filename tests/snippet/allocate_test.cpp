@@ -22,7 +22,7 @@ size_t count_of(const LinearKernel& kernel, Name op) {
                                            [&](const Instruction& instruction) { return instruction.op == op; }));
 }
 
-// n values that are all live at once, then combined in the order in which they were made.
+// n values that are all live at once, then combined in the order of their computation.
 Body wide_body(int n) {
   BodyBuilder build("wide", "kk");
   const ValueId x = build.input(3);
@@ -34,7 +34,7 @@ Body wide_body(int n) {
   return build.take();
 }
 
-// n operators in a chain, with operands from all over it.
+// A chain of n operators whose other operands come from arbitrary positions in it.
 Body chain_body(int n) {
   BodyBuilder build("chain", "kk");
   std::vector<ValueId> made{build.input(3), build.input(2), build.input(1)};
@@ -91,7 +91,7 @@ LinearKernel sum_of_constants(int readers) {
   return *std::move(kernel);
 }
 
-// What is computed next to its only reader takes no further instruction.
+// A constant with one reader is moved next to it, which adds no instruction. One with several would be repeated.
 TEST(Allocate, WhoeverWantsNoMoreInstructionsMayHaveThemMoved) {
   const TestMachine machine = test_machine(4, true, false);
   LinearKernel once = sum_of_constants(1), twice = sum_of_constants(2);
@@ -117,7 +117,7 @@ TEST(Allocate, ConstantsAreMadeAgainNotSpilled) {
 }
 
 TEST(Allocate, LoadsOfMemoryThatIsWrittenAreNotRepeated) {
-  // Output 0 is read back as input 1 would be: both are the same port here.
+  // Both pointers have the same port, so loads through #0 may read what is stored through #1.
   const auto kernel = parse_linear(R"(kernel @written lanes 4 {
   #0 = pointer 0
   #1 = pointer 0
@@ -208,7 +208,7 @@ TEST(Allocate, TooFewRegistersForOneInstruction) {
 }
 
 TEST(Allocate, FrameSlotsAreShared) {
-  // Two groups of values, one after the other: the second needs no slots of its own.
+  // Groups of values whose lifetimes do not overlap: later ones reuse the slots of the first.
   const auto slots = [](int groups) {
     BodyBuilder build("groups", "k");
     ValueId sum = build.input(1);
@@ -243,10 +243,10 @@ double seconds_for(int nodes) {
 TEST(Allocate, TimeGrowsWithTheNumberOfOperators) {
   const double small = seconds_for(20), large = seconds_for(1000);
   printf("lower and allocate: 20 operators %.3f ms, 1000 operators %.3f ms\n", small * 1e3, large * 1e3);
-  EXPECT_LT(large, small * 50 * 12);  // near linear; a quadratic step would be 50 times more
+  EXPECT_LT(large, small * 50 * 12);  // near linear; quadratic growth would be 50 * 50
 }
 
-// Processor time: others may use the machine.
+// Processor time, since other processes may use the machine.
 template <class Work>
 double milliseconds_of(const Work& work) {
   const std::clock_t begin = std::clock();
@@ -264,10 +264,10 @@ TEST(Allocate, TimeGrowsWithTheNumberOfOutputs) {
   };
   const double small = milliseconds_for(2000), large = milliseconds_for(40000);
   printf("lower: 2,000 outputs %.1f ms, 40,000 outputs %.1f ms\n", small, large);
-  EXPECT_LT(large, 3 * 20 * small);  // the square would be 400 times as much
+  EXPECT_LT(large, 3 * 20 * small);  // quadratic growth would be 400 times
 }
 
-// All of them wait at the same time.
+// All spilled values are live at the same time.
 TEST(Allocate, TimeGrowsWithTheNumberOfSpills) {
   const auto milliseconds_for = [](int values) {
     BodyBuilder build("wait", "k");
@@ -287,7 +287,7 @@ TEST(Allocate, TimeGrowsWithTheNumberOfSpills) {
   const double small = std::min({milliseconds_for(2000), milliseconds_for(2000), milliseconds_for(2000)});
   const double large = milliseconds_for(80000);
   printf("allocate: 2,000 spills %.1f ms, 80,000 spills %.1f ms\n", small, large);
-  EXPECT_LT(large, 5 * 40 * small);  // the square would be 1600 times as much
+  EXPECT_LT(large, 5 * 40 * small);  // quadratic growth would be 1600 times
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ int64_t elements_from(DimSet set, size_t dim, const Dims& extents) {
   return count;
 }
 
-// The offset of element `k` of a port, in row-major order, in its tensor: by the outermost cut, then by the inner ones.
+// The offset in its tensor of element `k` of a port, in row-major order. Applies the outermost cut, then inner ones.
 int64_t place_in_tensor(const BodyPort& port, size_t cuts, DimSet set, const Dims& extents, int64_t k) {
   if (cuts == 0) return k;
   const PortCut& cut = port.cuts[cuts - 1];
@@ -130,7 +130,7 @@ class Evaluator {
   std::vector<LaneBits> values_;
 };
 
-// The gaps between the elements of a part of a tensor must not change.
+// The gaps between the elements of a part of a tensor must not be written.
 void expect_gaps(size_t output, const std::byte* got, const std::vector<char>& is_part, size_t element_bytes) {
   for (size_t i = 0; i < is_part.size() * element_bytes; ++i)
     if (!is_part[i / element_bytes] && got[i] != kUnwritten)
@@ -253,7 +253,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::
 
 DimSet all_of(std::string_view dims) { return (DimSet{1} << dims.size()) - 1; }
 
-// The maximum of x, 0 if it is infinite.
+// The maximum of x, or 0 if it is infinite.
 ValueId finite_greatest(BodyBuilder& build, ValueId x) {
   const ValueId greatest = build.reduce("ReduceMax", x);
   const ValueId infinite = build.op("Equal", {build.op("Abs", {greatest}), build.scalar(kInfinity)}, {}, kBool);

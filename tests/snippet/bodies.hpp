@@ -26,7 +26,7 @@ class BodyBuilder {
   ValueId input(DimSet varies, ElementType element = kF32);
   ValueId scalar(float value);
   ValueId scalar_bits(ElementType element, int64_t bits);
-  // `element`: of the result; that of the last operand when it is not given.
+  // `element` is that of the result; by default that of the last operand.
   ValueId op(const char* name, std::vector<ValueId> operands, Attributes attributes = {}, ElementType element = {});
   ValueId spread(ValueId operand, DimSet over);
   ValueId reduce(const char* name, ValueId operand);
@@ -45,29 +45,28 @@ Body softmax_body();
 // softmax(x) + x of rows: over "kr".
 Body residual_softmax_body();
 
-// Sums multiplied by a reduction of x, which may be moved (body/moved_sums_internal.hpp). Any dims that end in `r`, or
-// in `k` with an `r` before it.
-Body softmax_and_sum_body(std::string_view dims);   // softmax(x); of rows, what they sum as well
-Body log_sum_exp_body(std::string_view dims);       // x - ln(sum of e^x), where what is subtracted from x is finite
-Body offset_softmax_body(std::string_view dims);    // softmax(x), where what is subtracted from x is finite
-Body norm_and_moments_body(std::string_view dims);  // (x - mean) / sqrt(variance + 1); of rows, both moments as well
+// Bodies whose sums may be moved (body/moved_sums_internal.hpp). `dims` ends in `r`, or in `k` with an `r` before it.
+Body softmax_and_sum_body(std::string_view dims);   // softmax(x); for rows, the sum as well
+Body log_sum_exp_body(std::string_view dims);       // x - ln(sum of e^x); the offset subtracted from x is finite
+Body offset_softmax_body(std::string_view dims);    // softmax(x); the offset subtracted from x is finite
+Body norm_and_moments_body(std::string_view dims);  // (x - mean) / sqrt(variance + 1); for rows, both moments as well
 
-// Memory of all ports, inputs filled.
+// The memory of all ports, with values in the inputs.
 struct Tensors {
   std::vector<tenon::test::GuardedBuffer> ports;
 };
-// Small whole numbers, whose sums are exact in any order.
+// Small integers, so that sums are exact in any order.
 Tensors random_tensors(const Body& body, const Dims& extents, std::mt19937& random,
                        testing::GuardAt outputs = testing::GuardAt::end);
 
-// Input 0, of f32, with NaN, infinities, -0 and large numbers: each element with a chance of one in `share`; with 1,
-// all are the same. Some rows begin or end with many of a kind.
+// Puts NaN, infinities, -0 and large numbers into input 0, which has f32 elements: each element with a chance of one in
+// `share`; with 1, all are the same. Some rows begin or end with many equal ones.
 void fill_specials(const Tensors& tensors, std::mt19937& random);
 
 // How sums of f32 are rounded: after each element, in order, or once. Long sums need the latter, so that tolerances
 // cover only the rounding of the kernel.
 enum class Sums : uint8_t { round_each, round_once };
-// The bytes of each output, computed operator by operator; without gaps.
+// The bytes of each output without gaps, computed operator by operator.
 std::vector<std::vector<std::byte>> evaluate_body(const Body& body, const Dims& extents, const Tensors& tensors,
                                                   Sums sums = Sums::round_each);
 
@@ -89,11 +88,11 @@ struct HarnessOptions {
   LowerOptions lower{.lanes = 4, .unroll = 4};
   std::optional<TestMachine> machine = std::nullopt;    // registers are allocated for it
   int64_t parts = 1;                                    // pieces that the work is cut into
-  std::vector<LinearKernel::Blocks::Size> blocks = {};  // of a kernel that may be cut, and that no pass has cut
+  std::vector<LinearKernel::Blocks::Size> blocks = {};  // block sizes, unless a pass has set some
   testing::GuardAt outputs = testing::GuardAt::end;
-  std::function<void(const Tensors& tensors)> fill = nullptr;  // inputs with other values
+  std::function<void(const Tensors& tensors)> fill = nullptr;  // sets other values of inputs
   double tolerance = 0;                                        // relative, of floats; 0: the same bits
-  Sums sums = Sums::round_each;                                // of what it is compared with
+  Sums sums = Sums::round_each;                                // rounding of the expected sums
   // A target's passes, and how it runs a call of the kernel, after allocation; null: none, and emulated lanes.
   std::function<Result<void>(LinearKernel& kernel)> passes = nullptr;
   std::function<Result<void>(const LinearKernel& kernel, std::span<const int64_t> words)> run = nullptr;

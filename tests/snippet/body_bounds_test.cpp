@@ -1,4 +1,4 @@
-// What bounds accept and what they refuse, operator by operator and through bodies.
+// The values that bounds accept and refuse, for single operators and for bodies.
 #include <tenon/snippet/body/body_bounds.hpp>
 
 #include <gtest/gtest.h>
@@ -55,14 +55,14 @@ TEST(BodyBounds, AProductThatIsNotRoundedSpreadsByOneFloat) {
   EXPECT_EQ(bound("Mul", {at(1.5f), at(2)}, {.exact = true}).low[0], bits(3));
 }
 
-// The unit of e^0 = 1 is twice that of the floats below it.
+// Units are those of the exact result: that of e^0 = 1 is twice that of the floats below it.
 TEST(BodyBounds, UnitsAreThoseOfTheExactResult) {
   const Bounds made = bound("Exp", {at(0)}, {.max_ulp = 2.5});
   EXPECT_TRUE(within(made, 1 - 2.5f * 0x1p-23f));
   EXPECT_FALSE(within(made, 1 - 3.0f * 0x1p-23f));
   EXPECT_TRUE(within(made, 1 + 2 * 0x1p-23f));
   EXPECT_FALSE(within(made, 1 + 4 * 0x1p-23f));
-  // From 1 - 2^-23 to 1: the least that code may make is that of 1, whose unit is the larger.
+  // The exact results are from 1 - 2^-23 to 1. The lower bound is that of 1, whose unit is larger.
   const Bounds wide = bound("Exp", {between(-0x1p-23f, 0)}, {.max_ulp = 2.5});
   EXPECT_TRUE(within(wide, 1 - 2.5f * 0x1p-23f));
   EXPECT_FALSE(within(wide, 1 - 3.0f * 0x1p-23f));
@@ -93,7 +93,7 @@ TEST(BodyBounds, JumpsAllowBothSides) {
   using Pair = std::pair<uint64_t, uint64_t>;
   EXPECT_EQ(compare("Less", between(0, 1), at(2)), Pair(1, 1));
   EXPECT_EQ(compare("Less", between(0, 3), at(2)), Pair(0, 1));
-  EXPECT_EQ(compare("Equal", between(0, 2), at(1)), Pair(0, 1));  // equal at neither end
+  EXPECT_EQ(compare("Equal", between(0, 2), at(1)), Pair(0, 1));  // unequal at both ends
   EXPECT_EQ(compare("NotEqual", between(0, 2), at(3)), Pair(1, 1));
   const Bounds whole = bound("Convert", {between(6.9f, 7.1f)}, {}, kF32, kI32);
   EXPECT_EQ(whole.low[0], 6u);
@@ -177,7 +177,7 @@ TEST(BodyBounds, ContractionIsAllowedWhereItIsSaid) {
   EXPECT_FALSE(is_within(contracted[0], kF32, 0, bits(fused * 1.01f)));
 }
 
-// x (1 + erf x) without rounding the sum; a sum that nothing multiplies is rounded.
+// x (1 + erf x) may be computed without rounding the sum; a sum that is not multiplied is rounded.
 TEST(BodyBounds, ContractionGoesThroughGates) {
   const std::string gate = R"(graph @g(%x: f32[N], %c: f32[N]) -> %y {
   %y = snippet.Subgraph %x, %c ((%0: f32[N], %1: f32[N]) -> %5 {
@@ -206,7 +206,7 @@ TEST(BodyBounds, ContractionGoesThroughGates) {
   EXPECT_FALSE(is_within(of("%1", "Sub", {.contract = true}), kF32, 0, bits(static_cast<float>(std::erf(x)))));
 }
 
-// FUNCTION of POLYNOMIAL, %9, and operators on it, %12 last; %c is also available.
+// %9 is FUNCTION of the polynomial %8; REST has operators on it, of which %12 is the last. %c is also available.
 const char* const kTable = R"(graph @g(%x: f32[N], %c: f32[N]) -> (out0: %y, out1: %z) {
   %y, %z = snippet.Subgraph %x, %c ((%0: f32[N], %1: f32[N]) -> (out0: FIRST, out1: SECOND) {
     %2 = Constant {value = dense<f32[]: 1>}
@@ -221,12 +221,12 @@ REST  }) : f32[N], f32[N]
 })";
 
 struct TableCase {
-  std::string rest;  // makes %12 of %9
+  std::string rest;  // computes %12 from %9
   double scale = 1, plus = 1;
   std::string other = "0", second = "%8", function = "Erf";
 };
 
-// For x = 0.1 and c = 0.1: %12, if %9 were `off` from its value.
+// Whether the bounds of %12 for x = c = 0.1 accept its value with an error of `off` in %9.
 bool allows(const TableCase& one, double off, const BoundRules& rules) {
   std::string text = kTable;
   const auto replace = [&](std::string_view name, const std::string& by) {
@@ -259,7 +259,7 @@ TEST(BodyBounds, TablesAreOffBySoMuchWhereOnlySumsOfAtLeastTheirSizeReadThem) {
       {"    %10 = Div %9, %3 : f32[N]\n    %12 = Add %10, %4 : f32[N]\n", 2, 3},
       {"    %12 = Add %9, %2 : f32[N]\n    %13 = Sub %9, %4 : f32[N]\n", 1, 1, "0", "%13"},
       {"    %10 = Sub %4, %2 : f32[]\n    %12 = Add %9, %10 : f32[N]\n", 1, 2},
-      {sum, 1, 1, "1"},  // a sum of two values is what the table is of
+      {sum, 1, 1, "1"},  // the argument of the table is a sum of two values
   };
   for (const TableCase& one : tables)
     for (const double sign : {-1.0, 1.0}) {
@@ -270,13 +270,13 @@ TEST(BodyBounds, TablesAreOffBySoMuchWhereOnlySumsOfAtLeastTheirSizeReadThem) {
           << "the reference has no tables: " << one.rest;
     }
   const TableCase others[] = {
-      {"    %12 = Add %9, %3 : f32[N]\n", 1, 0.5},  // of less than its size
+      {"    %12 = Add %9, %3 : f32[N]\n", 1, 0.5},  // the addend is smaller than the table's values
       {"    %10 = Mul %9, %4 : f32[N]\n    %12 = Add %10, %2 : f32[N]\n", 3, 1},
       {"    %10 = Div %9, %3 : f32[N]\n    %12 = Add %10, %2 : f32[N]\n", 2, 1},
       {"    %10 = Mul %9, %4 : f32[N]\n    %12 = Mul %10, %3 : f32[N]\n", 1.5, 0},
       {"    %10 = Sub %3, %4 : f32[]\n    %11 = Add %10, %4 : f32[]\n    %12 = Add %9, %11 : f32[N]\n", 1, 0.5},
-      {sum, 1, 1, "0", "%9"},                                    // is an output
-      {sum + "    %13 = Atan %9 : f32[N]\n", 1, 1, "0", "%13"},  // others read it
+      {sum, 1, 1, "0", "%9"},                                    // %9 is an output
+      {sum + "    %13 = Atan %9 : f32[N]\n", 1, 1, "0", "%13"},  // other operators read %9
       {sum + "    %13 = Add %9, %3 : f32[N]\n", 1, 1, "0", "%13"},
       {sum + "    %13 = Mul %9, %0 : f32[N]\n", 1, 1, "0", "%13"},
       {sum + "    %10 = Neg %9 : f32[N]\n", 1, 1, "0", "%10"},
@@ -286,7 +286,7 @@ TEST(BodyBounds, TablesAreOffBySoMuchWhereOnlySumsOfAtLeastTheirSizeReadThem) {
     for (const double sign : {-1.0, 1.0}) EXPECT_FALSE(allows(one, sign * kNear, rules)) << one.rest;
 }
 
-// For 1024 (x^3 - 1): rounding x x loses as much as 2^-14 of the argument.
+// The argument is 1024 (x^3 - 1), which rounding of x x changes by up to 2^-14.
 TEST(BodyBounds, TablesAreOfPolynomialsThatAreNotRounded) {
   const std::string text = R"(graph @g(%x: f32[N], %c: f32[N]) -> (out0: %y, out1: %z) {
   %y, %z = snippet.Subgraph %x, %c ((%0: f32[N], %1: f32[N]) -> (out0: %9, out1: %6) {
@@ -311,10 +311,10 @@ TEST(BodyBounds, TablesAreOfPolynomialsThatAreNotRounded) {
   constexpr double kSmall = 0x1p-60;
   for (const auto& [other, error] : {std::pair("0", kSmall), std::pair("0", 0.0), std::pair("1", kSmall)}) {
     const auto made = of(other, error);
-    // Of x^2 c no table is made: that is a value by itself.
+    // With x^2 c there is no table, since c is another value.
     EXPECT_EQ(is_within(made[0], kF32, 0, sum_of(exact)), error > 0 && other[0] == '0') << other << " " << error;
     EXPECT_TRUE(is_within(made[0], kF32, 0, sum_of(rounded)));
-    // Others read what is rounded.
+    // The other output is the rounded polynomial.
     EXPECT_TRUE(is_within(made[1], kF32, 0, bits(rounded)));
     EXPECT_FALSE(is_within(made[1], kF32, 0, bits(static_cast<float>(exact))));
   }
@@ -336,8 +336,8 @@ TEST(BodyBounds, ASumMayBeTakenInAnyOrder) {
   EXPECT_FALSE(is_within(nan[0], kF32, 0, bits(INFINITY)));
 }
 
-// e^(x - m) as e^(x - g) e^(g - m), both correctly rounded: up to 1.5 units of the argument off, which are many of the
-// result, as far as the rule permits, and hardly farther.
+// e^(x - m) computed as e^(x - g) e^(g - m), with both factors correctly rounded. The error is up to 1.5 units of the
+// argument, which are many units of the result. The rule permits this error, and not much more.
 TEST(BodyBounds, PowersMayBeMovedToTheGreatest) {
   constexpr unsigned kSeed = 20261128;
   const char* const kPower = R"(graph @g(%x: f32[3]) -> %y {

@@ -24,9 +24,9 @@ struct Case {
   Attributes attributes = {};
   std::map<size_t, Tensor> constants = {};
   size_t results = 1;
-  // Values that integers and floats are drawn from.
+  // The range of random integers and floats.
   int64_t low = -20, high = 20;
-  double rtol = -1;  // below 0: by the element type
+  double rtol = -1;  // below 0: depends on the element type
 };
 
 const ElementType kTypes[] = {kF32, kF16, kBF16, kF64, kI8, kI16, kI32, kI64, kU8, kU16, kU32, kU64, kBool};
@@ -78,7 +78,7 @@ class OneOperator {
   }
 
  private:
-  // Of symbols 3; with special values in between.
+  // Symbolic extents are 3. Large ranges also contain special values.
   static Tensor draw(const Case& c, const Type& type, std::mt19937& random) {
     Dims dims;
     for (const Dim& dim : type.shape().dims()) dims.push_back(dim.is_static() ? dim.value() : 3);
@@ -153,7 +153,7 @@ TEST(BodyOfOperators, ElementwiseOnesHaveTheBitsOrNearlyOfTheirEvaluators) {
           c.high = high;
           if (row->op == "BitShift") c.attributes = {{"direction", high == 6 ? "LEFT" : "RIGHT"}};
           if (row->op == "Mod" && element.is_float()) c.attributes = {{"fmod", 1}};
-          // Differences of near numbers, and products of rounded factors.
+          // Cancellation, and products of rounded factors.
           if (row->op == "HardSigmoid") c.rtol = tolerance_of(element) * 16;
           taken[row->op] += OneOperator::check(c, random);
         }
@@ -242,7 +242,7 @@ TEST(BodyOfOperators, PowersOfIntegersOfTwoTypes) {
   for (const ElementType element : kTypes) {
     for (const ElementType of : kTypes) {
       if (!element.is_int() || !of.is_int()) continue;
-      // Of -1, 0 and 1, which have inverses or are handled apart from those, and of a wide range.
+      // Bases -1, 0 and 1, which are special cases for negative exponents, and a wide range.
       for (const int64_t most : {int64_t{1}, int64_t{100}}) {
         Case power{"Pow", {type(element, kWide), type(of, kWide)}};
         power.low = -most;
@@ -298,7 +298,7 @@ TEST(BodyOfOperators, ReductionsOverAnyAxes) {
   }
 }
 
-// The axes are 64-bit numbers, which would halve the lanes of all others.
+// The body does not contain the axes: they are 64-bit integers, which would halve the number of lanes.
 TEST(BodyOfOperators, HoldWhatOutputsNeedAndNoMore) {
   Graph graph("sum");
   Builder build(graph.body());
@@ -359,7 +359,7 @@ TEST(BodyOfOperators, SoftmaxesAndNormalisations) {
       }
     }
     expect({"Dropout", {x({3, 4})}, {}, {}, 2});
-    // In training, which is known at a run or not at all, a share of 0 is dropped.
+    // training_mode is known only at run time; with a ratio of 0 it makes no difference.
     const std::map<size_t, Tensor> none = {{1, Tensor::of<float>({}, {0.0f})}};
     expect({"Dropout", {x({3, 4}), Type(kF32, Shape(Dims{})), Type(kBool, Shape(Dims{}))}, {}, none, 2});
   }
@@ -471,7 +471,7 @@ TEST(BodyOfOperators, ViewsAddAndDropAndJoinDims) {
   expect("Reshape", {0, 4, 3, 2, 1});
 }
 
-// Exponents that f32 does not represent, of bases so near to 1 that their last bits matter.
+// Exponents that f32 cannot represent, with bases so close to 1 that the last bits of the exponent matter.
 TEST(BodyOfOperators, PowersOfFloatsByWideIntegers) {
   std::mt19937 random(11);
   const std::vector<float> bases = {1, -1, 1 + 0x1p-23f, 1 - 0x1p-24f, -1 - 0x1p-23f, 1 + 0x1p-12f, 0.999f, -1.5f,

@@ -1,4 +1,4 @@
-// A toy target whose code is C-like text: the minimum that a target must provide.
+// A minimal target, whose code is C-like text: it shows all that a target must provide.
 #include <tenon/snippet/linear/emit.hpp>
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Operators about positions, decomposed into others, compared with their evaluators.
+// Operators that expand_all() decomposes into others, compared with their evaluators.
 #include <tenon/snippet/tokenize/expand.hpp>
 
 #include <gmock/gmock.h>

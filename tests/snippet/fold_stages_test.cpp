@@ -1,5 +1,5 @@
-// Reductions in stages, on emulated lanes, compared with the operators of the whole one by one: random bodies of whole
-// numbers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets the number of seeds,
+// Reductions in stages, on emulated lanes, compared with the undivided body operator by operator. The values of random
+// bodies are integers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets the number of seeds,
 // TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 #include <snippet/random_body.hpp>
@@ -17,7 +17,7 @@
 namespace tenon::snippet::test {
 namespace {
 
-// Memory between stages, which ends at guard pages.
+// The memory between stages, in buffers that end at guard pages.
 std::vector<tenon::test::GuardedBuffer> memories_of(const Body& whole, const FoldStages& stages, const Dims& extents,
                                                     int64_t parts) {
   std::vector<tenon::test::GuardedBuffer> made;
@@ -107,8 +107,8 @@ TEST(FoldStages, ComputeWhatTheWholeDoes) {
   EXPECT_GE(tried, usual ? 300 : 0);
 }
 
-// Relative to the maximum of each part: two stages that reduce, not four. With empty parts, with parts of infinities
-// only, and with NaN.
+// Sums are relative to the maximum of each part, so that two stages that reduce are enough instead of four. With empty
+// parts, with parts of infinities only, and with NaN.
 TEST(FoldStages, MoveSumsOfParts) {
   std::mt19937 random(1);
   const std::pair<Body (*)(std::string_view), const char*> kinds[] = {{softmax_and_sum_body, "softmax"},
@@ -127,7 +127,7 @@ TEST(FoldStages, MoveSumsOfParts) {
           SCOPED_TRACE(str(name, " of ", dims, ", ", extent));
           Dims extents(dims.size(), 3);
           extents[cut] = extent;
-          // e^x has 2 ulp, sums another order.
+          // e^x has an error of up to 2 ulp, and sums have another order.
           check_stages(body, *stages, extents, 1 + static_cast<int64_t>(random() % 5), {.lanes = 4}, random, special,
                        1e-5);
           if (HasFailure()) return;
@@ -137,7 +137,8 @@ TEST(FoldStages, MoveSumsOfParts) {
   }
 }
 
-// Means of parts are rounded to 2^-10 where deviations are 1: the sum of differences from them is not lost.
+// The means of parts are rounded to 2^-10 while deviations are about 1, so the sum of the differences from the rounded
+// mean must be taken into account.
 TEST(FoldStages, VariancesOfNumbersFarFromZeroAreExact) {
   const Body body = norm_and_moments_body("r");
   const auto stages = make_fold_stages(body, 0);
@@ -155,7 +156,7 @@ TEST(FoldStages, VariancesOfNumbersFarFromZeroAreExact) {
     for (const float one : x) variance += (one - mean) * (one - mean) / static_cast<double>(extent);
     float got = 0;
     std::memcpy(&got, tensors.ports[3].data(), sizeof got);
-    // By a mean that is 10^-3 off the variance is 10^-6 greater, and it is a sum of floats.
+    // A mean that is off by 10^-3 makes the variance greater by 10^-6; the rest is the rounding of a sum of floats.
     EXPECT_NEAR(got, variance, 2e-5 * variance) << extent;
   }
 }

@@ -42,7 +42,7 @@ constexpr std::string_view kScale = R"(kernel @scale lanes 4 {
 }
 )";
 
-// y = x where the first x is below 2, else nothing.
+// Stores x at the beginning of y if the first x is below 2, otherwise -x after it.
 constexpr std::string_view kWhen = R"(kernel @when lanes 4 {
   #0 = pointer 0
   #1 = pointer 1
@@ -81,7 +81,7 @@ TEST(LinearText, Whens) {
   EXPECT_FALSE(parse_linear(std::string(kWhen).replace(kWhen.find("when %4"), 7, "when % ")).ok());
 }
 
-// On the interpreter, before and after allocation: one of the two runs, depending on lane 0 alone.
+// In the interpreter, before and after allocation: one of the two regions runs, depending only on lane 0.
 TEST(LinearRun, Whens) {
   for (const bool allocated : {false, true}) {
     LinearKernel kernel = parsed(kWhen);
@@ -190,7 +190,7 @@ TEST(LinearText, ErrorsNameLineAndColumn) {
   fails(changed("[%4 + %2]", "[%4 + %2"), "expected ']'");
 }
 
-// Whatever is still accepted prints as a text of the same kernel.
+// If a corrupted text is accepted, the kernel's printed form is accepted as well, and is the text of the same kernel.
 TEST(LinearText, SpoiltTextsAreReadOrRefused) {
   tenon::testing::Spoilt texts{
       {std::string(kScale)},
@@ -245,7 +245,7 @@ TEST(LinearVerify, NamesWhatIsBroken) {
   fails("%6:g = Parameter #3", "%6:g = Parameter #9", "number 9 is not below 7");
   fails("%3:f32 = Load f32 [%4 + %2]", "%3:f32 = Load", "memory is missing");
   fails("loop 1 d1 dim 1 %2 vector step 4", "loop 1 d1 dim 1 %2 vector step 0", "does not advance");
-  // What a loop writes is not there when it has not run.
+  // A register that only a loop writes is undefined if the loop has no iteration.
   fails("    tail 2", "    Store.one f32 [%6], %5\n    tail 2", "%5 is read, but not written before on every path");
 }
 
@@ -258,7 +258,7 @@ TEST(LinearVerify, Whens) {
   };
   EXPECT_TRUE(verify(parsed(kWhen)).ok());
   fails("when %4", "when %3", "%3 is a vector register");
-  // What it writes is not there when it has not run.
+  // A register that only one region writes is undefined if the region has not run.
   fails("  when not", "  Store f32 [%1], %5\n  when not", "%5 is read, but not written before on every path");
   fails("Neg %2\n    Store f32 [%1 + 16], %5\n  }", "Neg %2\n  }\n  Store f32 [%1 + 16], %5",
         "%5 is read, but not written before on every path");
@@ -322,7 +322,7 @@ TEST(LinearVerify, SharedPlacesOfLiveRegisters) {
     changed.replace(changed.find(from), from.size(), to);
     return verify(parsed(changed));
   };
-  // Within an iteration, and only by way of the next one.
+  // %1 is overwritten before it is read, in the same iteration or in the next one.
   EXPECT_THAT(broken("%3:f32@v1", "%3:f32@v0").error().message(), HasSubstr("%1 is read"));
   EXPECT_THAT(broken("%4:f32@v2", "%4:f32@v0").error().message(), HasSubstr("%1 is read"));
   EXPECT_THAT(broken("BroadcastLoad f32 [%0]", "BroadcastLoad f32 [%0] uses v0").error().message(),

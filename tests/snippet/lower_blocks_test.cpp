@@ -7,7 +7,7 @@ namespace {
 
 class LowerBlocks : public ::testing::Test {
  protected:
-  // Without registers, and with few and many of them.
+  // Without register allocation, and with few and many registers.
   void check(const Body& body, const Dims& extents, double tolerance = 0) {
     for (const int count : {0, 4, 16}) {
       HarnessOptions options{.lower = options_, .parts = 1 + count / 8, .tolerance = tolerance};
@@ -37,7 +37,7 @@ Body softmax_body(std::string_view dims) {
   return build.take();
 }
 
-// No block, a part of one, one, several, and remaining columns; single rows and several at once.
+// Widths of no block, a part of one, one, several, and with remaining columns; single rows and several at once.
 TEST_F(LowerBlocks, SoftmaxOfAllWidths) {
   for (const int rows : {1, 2, 4}) {
     options_.rows = rows;
@@ -49,8 +49,8 @@ TEST_F(LowerBlocks, SoftmaxOfAllWidths) {
   }
 }
 
-// Two sweeps: what is stored waits from the sweep that reduces it. An outer value, and rows that are results
-// themselves.
+// Two sweeps: the sweep that reduces a value also keeps it for the sweep that stores it. With an outer value, and with
+// rows that are results themselves.
 TEST_F(LowerBlocks, TwoSweepsAndRowsAsResults) {
   BodyBuilder build("scale", "krk");
   const ValueId x = build.input(7), outer = build.input(1);
@@ -62,7 +62,8 @@ TEST_F(LowerBlocks, TwoSweepsAndRowsAsResults) {
   for (const int64_t columns : {5, 64, 130, 192}) check(body, {2, 6, columns});
 }
 
-// What the last sweep reads of tensors is also kept in scratch memory: the next block's is in its place by then.
+// Elements of tensors that the last sweep reads are also kept in scratch memory, because this sweep runs one block
+// behind those that load them. Not in this form if only the last sweep reads a tensor.
 TEST_F(LowerBlocks, TensorsWaitForTheLastSweep) {
   BodyBuilder build("norm", "krk");
   const ValueId x = build.input(7, kF16), residual = build.input(7);
@@ -98,8 +99,8 @@ TEST_F(LowerBlocks, PowersAreKeptByWhatTheirGroupWentBy) {
   }
 }
 
-// The loop of single rows: what the previous block has kept is rescaled with one exponential for all rows of its group,
-// then replaced by that of this block.
+// The loop of single rows: the values kept by the previous block are rescaled with one exponential for all rows of its
+// group, then replaced by those of this block.
 TEST_F(LowerBlocks, KeptPowersMoveAsThis) {
   options_.merge_sweeps = true, options_.vectors = 32;
   const auto kernel = lower(softmax_body("rk"), options_);
@@ -144,7 +145,8 @@ TEST_F(LowerBlocks, KeptPowersMoveAsThis) {
 )") << text;
 }
 
-// Squares are of numbers that no factor rescales, or a sweep in between reads the kept rows: no such kernel.
+// The sweeps are not merged, because the last one reads differences from the mean, which, unlike powers, no factor
+// rescales.
 TEST_F(LowerBlocks, OtherSweepsAreNotMadeOne) {
   options_.merge_sweeps = true;
   BodyBuilder build("norm", "rk");
@@ -160,7 +162,8 @@ TEST_F(LowerBlocks, OtherSweepsAreNotMadeOne) {
   check_body(body, {5, 130}, random_, {.lower = options_, .blocks = blocks_, .tolerance = 1e-5});
 }
 
-// The next block's row would have replaced this one's.
+// The last sweep stays with its block if it reads a row of accumulators or of another tensor, because that would be the
+// next block's row by then.
 TEST_F(LowerBlocks, LastSweepsThatReadMoreStayWithTheirBlock) {
   for (const bool bias : {true, false}) {
     BodyBuilder build("columns", "rk");

@@ -28,8 +28,8 @@ TEST_F(LowerColumns, TilesOfColumnsAreAsWideAsRegistersHold) {
   for (const int64_t width : {16, 32, 63, 64, 85, 150}) check(sum, {3, width});
 }
 
-// Columns in whole rows, in blocks: everything that may surround a reduction, all widths, one to several blocks and
-// pieces.
+// Columns in whole rows and in blocks: bodies with all kinds of values around a reduction, all widths, one or several
+// blocks and pieces.
 TEST_F(LowerColumns, ColumnsInWholeRows) {
   options_.whole_rows = true;
   for (const int rows : {1, 2, 4}) {
@@ -50,10 +50,10 @@ TEST_F(LowerColumns, ColumnsInWholeRows) {
   }
 }
 
-// An empty dim does not affect an output that does not vary over it: that need not wait for its loop.
+// An empty dim does not affect an output that does not vary over it; such a value need not be kept for the dim's loop.
 TEST_F(LowerColumns, WholeRowsKeepNothingForADimWithoutElements) {
   options_.whole_rows = true;
-  options_.resweep_cycles = 0;  // all is kept that may be
+  options_.resweep_cycles = 0;  // keep everything that may be kept
   for (const bool near : {false, true}) {
     options_.keep_near = near;
     BodyBuilder build("columns", "rrk");
@@ -65,7 +65,7 @@ TEST_F(LowerColumns, WholeRowsKeepNothingForADimWithoutElements) {
   }
 }
 
-// Values before and after the reductions, of rows and of columns alone, stored and not.
+// Values before and after the reductions, also values per row and per column, some of which are stored.
 TEST_F(LowerColumns, WhatStandsAroundFoldsOfWholeRows) {
   options_.whole_rows = true;
   for (const char* fold : {"ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin"}) {
@@ -98,7 +98,8 @@ TEST_F(LowerColumns, WholeRowsAreStoredBesideEmptyOnes) {
   check(body, {2, 3, 0, 9});
 }
 
-// Two functions of a row's constant: a tile keeps them while it goes down, whole rows would compute them again.
+// A function of an operand that does not vary over the inner rows: a tile keeps its result while it goes down, whole
+// rows would recompute it.
 TEST_F(LowerColumns, ExpensiveValuesOfOuterRowsKeepTheTile) {
   options_.whole_rows = true;
   for (const bool expensive : {false, true}) {

@@ -12,7 +12,7 @@ using ::testing::Not;
 
 class LowerHeads : public ::testing::Test {
  protected:
-  // Rows that begin at each element of a vector in turn, with few registers and with many.
+  // Rows that begin at every element of a vector, with few registers and with many.
   void check(const Body& body, double tolerance = 0) {
     for (const int64_t width : widths_of(options_.lanes)) {
       for (const int count : {0, 4, 16}) {
@@ -94,8 +94,8 @@ TEST_F(LowerHeads, OfAllWidthsAndTypes) {
   }
 }
 
-// Outputs over the same dims have the same alignment, whatever their types; another one's stores are not marked
-// aligned.
+// Outputs over the same dims have the same alignment, whatever their types. Stores of an output over other dims are not
+// marked aligned.
 TEST_F(LowerHeads, SeveralOutputs) {
   BodyBuilder build("several", "kk");
   const ValueId x = build.input(3), y = build.input(1);
@@ -112,7 +112,7 @@ TEST_F(LowerHeads, SeveralOutputs) {
   check(rows.take());
 }
 
-// A sum's lanes do not move: its bits must not depend on addresses.
+// A sum has no heads, so that its bits do not depend on addresses.
 TEST_F(LowerHeads, NotWhereLanesAreFolded) {
   BodyBuilder build("centre", "kr");
   const ValueId x = build.input(3);
@@ -127,7 +127,7 @@ TEST_F(LowerHeads, NotWhereLanesAreFolded) {
   EXPECT_THAT(text(sum.take()), Not(HasSubstr("HeadLanes")));
 }
 
-// Several rows are processed at once there, each with a different alignment.
+// Whole rows of columns have no heads, because rows that are processed at once differ in alignment.
 TEST_F(LowerHeads, NotOfWholeRowsOfColumns) {
   options_.whole_rows = true;
   BodyBuilder build("columns", "rk");

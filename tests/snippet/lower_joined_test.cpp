@@ -8,7 +8,7 @@ namespace {
 
 class LowerJoined : public ::testing::Test {
  protected:
-  // Without registers, and with few and many of them. The kernel must join rows.
+  // Without register allocation, and with few and many registers. The kernel must join rows.
   void check(const Body& body, const Dims& extents, double tolerance = 0) {
     for (const int count : {0, 4, 16}) {
       HarnessOptions options{.lower = options_, .parts = 1 + count / 8, .tolerance = tolerance};
@@ -49,7 +49,7 @@ Body softmax_body(std::string_view dims, ElementType element = kF32) {
 
 TEST_F(LowerJoined, SoftmaxOfAllWidths) {
   check_rows(softmax_body("rk"), {0, 0}, 1e-6);
-  options_.resweep_cycles = 100;  // exponentials are made twice
+  options_.resweep_cycles = 100;  // exponentials are recomputed
   check_rows(softmax_body("krk"), {2, 0, 0}, 1e-6);
 }
 
@@ -64,7 +64,8 @@ TEST_F(LowerJoined, OneRowOrFourAtOnce) {
   }
 }
 
-// Values before and after the reductions, of columns and of outer rows alone, stored and not, in several types.
+// Values before and after the reductions, also values per column and per outer row, in several types, some of which are
+// stored.
 TEST_F(LowerJoined, WhatStandsAroundFolds) {
   for (const char* fold : {"ReduceSum", "ReduceMax", "ReduceMin"}) {
     BodyBuilder build("columns", "krk");
@@ -86,7 +87,7 @@ TEST_F(LowerJoined, WhatStandsAroundFolds) {
   }
 }
 
-// Partial results of four rows, their sum, and the remaining rows: the kernel of a sum.
+// The kernel of a sum: partial results of joined rows, the remaining rows, and the sum of the partial results.
 TEST_F(LowerJoined, TheKernelOfASum) {
   BodyBuilder build("sum", "rk");
   build.output(build.reduce("ReduceSum", build.input(3)));
@@ -160,7 +161,8 @@ TEST_F(LowerJoined, TheKernelOfASum) {
 )");
 }
 
-// What varies over the rows only, or is reduced without varying over them, has another position in each joined row.
+// Rows are not joined if a value varies only over rows, or is reduced without varying over them: it would differ within
+// a joined row.
 TEST_F(LowerJoined, OtherBodiesKeepTheirRows) {
   const auto joins = [&](const Body& body) {
     const auto kernel = lower(body, options_);
@@ -180,7 +182,7 @@ TEST_F(LowerJoined, OtherBodiesKeepTheirRows) {
   }
 }
 
-// A second nest, of an output whose dims are not the outermost loops of the other.
+// There is a second nest, for an output whose dims are not the outermost loops of the first one.
 TEST_F(LowerJoined, BodiesOfSeveralNestsKeepTheirRows) {
   BodyBuilder build("nests", "krk");
   const ValueId bias = build.input(4);

@@ -32,7 +32,7 @@ std::string unread(const LinearKernel& kernel) {
 
 class LowerMerged : public ::testing::Test {
  protected:
-  // Without registers, and with few and many of them.
+  // Without register allocation, and with few and many registers.
   void check(const Body& body, const Dims& extents, bool joined = false) {
     for (const int count : {0, 4, 16}) {
       HarnessOptions options{.lower = options_, .parts = 1 + count / 8, .blocks = {{64}}, .tolerance = 1e-5};
@@ -64,7 +64,7 @@ Body softmax_body(std::string_view dims) {
   return build.take();
 }
 
-// Of a sum of two tensors, with a residual added before; the deviation is also a result if it is one per row.
+// Normalisation of x + residual. The deviation is also a result if there is one per row.
 Body norm_body(std::string_view dims) {
   BodyBuilder build("norm", dims);
   const ValueId x = build.op("Add", {build.input(all_of(dims)), build.input(all_of(dims))}), count = build.count();
@@ -88,8 +88,8 @@ TEST_F(LowerMerged, RowsOfAllWidths) {
   }
 }
 
-// The logarithm of a sum of powers of a product: what the first sweep would keep for the second is not read, except if
-// the result uses the product again.
+// The logarithm of a sum of powers of a product. The product that the first sweep would keep for the second is not
+// read, unless the result uses it again.
 TEST_F(LowerMerged, NothingIsKeptForTheSecondAlone) {
   options_.cycles = [](const Body&, const BodyNode& node) { return node.op == "Mul" ? 30.0 : 1.0; };
   options_.keep_near = true;
@@ -115,7 +115,7 @@ TEST_F(LowerMerged, NothingIsKeptForTheSecondAlone) {
   }
 }
 
-// The same with a product that the last sweep reads again, in a scratch row of its own.
+// As above, with another product that the last sweep reads again; only this one is kept in a scratch row.
 TEST_F(LowerMerged, WhatIsKeptForTheLastMovesUp) {
   options_.cycles = [](const Body&, const BodyNode& node) { return node.op == "Mul" ? 30.0 : 1.0; };
   options_.keep_near = true;
@@ -153,7 +153,7 @@ TEST_F(LowerMerged, RowsThatAreJoined) {
   }
 }
 
-// The loop of single vectors: one load of x, and the running result is rescaled. Then the lanes, and the store.
+// The loop of single vectors has one load of x, and rescales the running sum.
 TEST_F(LowerMerged, OneVectorReadsAsThis) {
   options_.lanes = 4, options_.vectors = 16, options_.unroll = 1;
   const auto kernel = lower(softmax_body("r"), options_);

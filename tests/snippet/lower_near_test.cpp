@@ -1,4 +1,4 @@
-// What sweeps over a row keep in scratch memory, so that outputs are written once and never read.
+// Values that sweeps over a row keep in scratch memory, so that outputs are written once and never read.
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
 
@@ -16,7 +16,7 @@ class LowerNear : public ::testing::Test {
     EXPECT_TRUE(kernel.ok()) << (kernel.ok() ? "" : kernel.error().to_string());
     return kernel.ok() ? *std::move(kernel) : LinearKernel();
   }
-  // Full vectors that the kernel's text has of a port.
+  // The number of instructions `op` in the kernel that access a full vector of a port.
   static int count(const LinearKernel& kernel, Name op, int port) {
     int found = 0;
     for (const Instruction& one : kernel.body) {
@@ -54,7 +54,7 @@ Body softmax(std::string_view dims) {
   return build.take();
 }
 
-// The differences of t = x + z from their sum, times weights; the row of t may also be a result.
+// The differences of t = x + z from their sum, less the minimum of these, times weights. t may also be a result.
 Body skip_norm(std::string_view dims, ElementType element, bool gives_sum) {
   const DimSet all = (DimSet{1} << dims.size()) - 1;
   BodyBuilder build("skip norm", dims);
@@ -83,7 +83,8 @@ TEST_F(LowerNear, ExponentialsWaitInScratchMemory) {
   }
 }
 
-// The sum of two tensors is read instead of both, whatever it costs; what depends only on it is recomputed.
+// The sum of two tensors is kept and read instead of both, even if it is cheap. Values that depend only on it are
+// recomputed.
 TEST_F(LowerNear, SumsOfTensorsAreKept) {
   constexpr int kX = 0, kZ = 1, kScratch = 4, kBehindTwo = 5;
   options_.keep_near = true;

@@ -16,7 +16,7 @@ TEST_F(LowerRows, ShortRowsGoSideBySide) {
   const Body softmax = softmax_body("kr");
   EXPECT_TRUE(folds_four_rows(*lower(softmax, options_)));
   for (const int64_t rows : {0, 1, 3, 4, 5, 9}) check_widths(softmax, {rows, 0}, 1e-6);
-  // Of two sums at once, two rows.
+  // A body with two sums processes two rows at once.
   const Body norm = layer_norm_body("kkr", 4);
   for (const int64_t rows : {1, 2, 5}) check_widths(norm, {2, rows, 0}, 1e-4);
   options_.rows = 1;
@@ -58,7 +58,7 @@ TEST_F(LowerRows, LongRowsGoAlone) {
 }
 
 // Values for several tensors are stored at the end of a loop of two copies: copy by copy if a vector is a cache line,
-// else both halves of a line of each tensor in turn.
+// otherwise tensor by tensor, both halves of a line together.
 TEST_F(LowerRows, SeveralOutputsAreStoredInTurn) {
   BodyBuilder build("several", "k");
   const ValueId x = build.input(1), y = build.input(1), sum = build.op("Add", {x, y});
@@ -95,7 +95,7 @@ TEST_F(LowerRows, RowsSideBySideStoreTwoVectorsInTurn) {
   options_.rows = 2;
   const auto kernel = lower(body, options_);
   ASSERT_TRUE(kernel.ok());
-  std::vector<std::pair<RegisterId, int64_t>> stored;  // of the first sweep: through which pointer, and how far on
+  std::vector<std::pair<RegisterId, int64_t>> stored;  // pointers and displacements of the stores of the first sweep
   for (const Instruction& one : kernel->body) {
     if (one.op == "Store") stored.emplace_back(one.memory->base, one.memory->displacement_bytes);
     if (one.op == "LoopEnd") break;
@@ -109,7 +109,7 @@ TEST_F(LowerRows, RowsSideBySideStoreTwoVectorsInTurn) {
   for (const int64_t columns : {0, 1, 3, 4, 5, 31, 32, 33, 67}) check(body, {5, columns});
 }
 
-// Rows that are known to end within a line are processed one by one if two halves of lines are stored for each vector.
+// Rows that are known to end within a line are processed one by one if half a line is stored to each of two outputs.
 TEST_F(LowerRows, RowsThatEndWithinALineGoOneByOne) {
   const auto most_rows = [&](int64_t columns, bool two_outputs) {
     BodyBuilder build("residual", "kr");
@@ -131,8 +131,8 @@ TEST_F(LowerRows, RowsThatEndWithinALineGoOneByOne) {
   EXPECT_GT(most_rows(300, false), 1) << "one half";
 }
 
-// Adjacent rows are stored one at a time if they are known to end within a line, in loops and unrolled; reductions
-// remain side by side.
+// Adjacent rows are stored one at a time if they are known to end within a line, in loops and unrolled. Reductions of
+// several rows remain interleaved.
 TEST_F(LowerRows, RowsThatEndWithinALineAreStoredOneByOne) {
   bool makes_shared = false, adds_shared = false, shares = true;
   const auto of_columns = [&](int64_t columns) {
@@ -145,7 +145,7 @@ TEST_F(LowerRows, RowsThatEndWithinALineAreStoredOneByOne) {
     body.dims.back().extent = Expr(columns);
     return body;
   };
-  // How often the pointer changes from one store to the next, up to the end of the first rows.
+  // How many times the pointer changes between consecutive stores, up to the end of the first loop over rows.
   const auto changes = [&](int64_t columns) {
     const auto kernel = lower(of_columns(columns), options_);
     int changed = -1;
@@ -184,7 +184,7 @@ TEST_F(LowerRows, RowsThatEndWithinALineAreStoredOneByOne) {
   EXPECT_GT(changes(20), 1) << "parts of lines";
 }
 
-// Copies that no row is long enough for are not emitted.
+// Loops of several copies are not emitted if no row is long enough for them.
 TEST_F(LowerRows, KnownExtentsLimitCopies) {
   const auto vector_steps = [&](int64_t extent) {
     std::vector<int64_t> steps;
@@ -200,7 +200,7 @@ TEST_F(LowerRows, KnownExtentsLimitCopies) {
   for (const int64_t extent : {0, 1, 3, 4, 5, 15, 16, 17}) check(sum_body(extent), {3, extent});
 }
 
-// A partial load gives 0 after the end, which adds nothing.
+// A partial load gives 0 after the end, which does not change a sum.
 TEST_F(LowerRows, TailsOfLoadedSumsAreNotFilled) {
   const auto fills = [&](const char* fold, bool loaded) {
     BodyBuilder build("fold", "kr");
@@ -215,7 +215,7 @@ TEST_F(LowerRows, TailsOfLoadedSumsAreNotFilled) {
   EXPECT_TRUE(fills("ReduceMax", true));
 }
 
-// There is one row of scratch memory: rows are processed one by one.
+// Rows are processed one by one because there is only one row of scratch memory.
 TEST_F(LowerRows, RowsWithScratchGoAlone) {
   options_.vectors = 32;
   BodyBuilder build("softmax", "kr");

@@ -7,7 +7,7 @@ namespace {
 
 class LowerSkewed : public ::testing::Test {
  protected:
-  // Without registers, and with few and many of them.
+  // Without register allocation, and with few and many registers.
   void check(const Body& body, const Dims& extents, bool skewed = true) {
     for (const int count : {0, 4, 16}) {
       HarnessOptions options{.lower = options_, .parts = 1 + count / 8, .tolerance = 1e-5};
@@ -23,13 +23,13 @@ class LowerSkewed : public ::testing::Test {
     }
   }
 
-  bool twice_ = false;     // are they, by two rows?
-  bool together_ = false;  // are several stored in one walk instead?
+  bool twice_ = false;     // expected LinearKernel::skewed_twice
+  bool together_ = false;  // expected LinearKernel::stored_together
   LowerOptions options_{.lanes = 4, .unroll = 4, .merge_sweeps = true, .skew_rows = true};
   std::mt19937 random_{1};
 };
 
-constexpr DimSet kOfRow = 1, kAlongRow = 2, kBoth = 3;  // of "kr"
+constexpr DimSet kOfRow = 1, kAlongRow = 2, kBoth = 3;  // sets of dims of "kr"
 
 // x minus its mean, and the root of its variance plus 1.
 std::pair<ValueId, ValueId> centred_and_deviation(BodyBuilder& build, ValueId x) {
@@ -39,8 +39,8 @@ std::pair<ValueId, ValueId> centred_and_deviation(BodyBuilder& build, ValueId x)
   return {centred, build.op("Sqrt", {build.op("Add", {build.op("Div", {square, count}), build.scalar(1)})})};
 }
 
-// Of a sum of two tensors, with a residual added before; with factors shared by all rows, one per row, and one that
-// only the last sweep reads. The deviation is also a result.
+// Normalisation of x + residual, with factors shared by all rows, one factor per row, and a tensor that only the last
+// sweep reads. The deviation is also a result.
 Body norm_body() {
   BodyBuilder build("norm", "kr");
   const ValueId x = build.op("Add", {build.input(kBoth), build.input(kBoth, kF16)});
@@ -51,7 +51,7 @@ Body norm_body() {
   return build.take();
 }
 
-// x / (sum of |x * a row's own number| + 1)
+// x / (sum of |x * number| + 1), with a number per row.
 Body share_body(DimSet x_varies = kBoth, std::string_view dims = "kr") {
   BodyBuilder build("share", dims);
   const ValueId x = build.input(x_varies), number = build.input(kOfRow);
@@ -69,7 +69,8 @@ Body scaled_body() {
   return build.take();
 }
 
-// With numbers per row, one of them for the store; maximum, sums and a row's doubled number are also results.
+// softmax(x * scale) * (factor + maximum), with a scale and a factor per row. The maximum, the sum and twice the scale
+// are also results.
 Body scaled_softmax_body() {
   BodyBuilder build("scaled", "kr");
   const ValueId x = build.input(kBoth), scale = build.input(kOfRow), factor = build.input(kOfRow);
@@ -94,22 +95,22 @@ TEST_F(LowerSkewed, RowsOfAllWidths) {
   for (const int64_t row : {31, 32, 101}) check(norm_body(), {2, row});
 }
 
-// Separate sweeps instead of two merged ones: the store is combined with the one that keeps what it reads, the second
-// in a softmax.
+// Sweeps are not merged. The sweep that stores is fused with the one that keeps the values it reads: the second in a
+// softmax.
 TEST_F(LowerSkewed, RowsOfThreeWalks) {
   options_.merge_sweeps = false;
   for (const bool near : {false, true}) {
     options_.keep_joined = near;
-    options_.resweep_cycles = near ? 0 : 2.5;  // powers are kept
+    options_.resweep_cycles = near ? 0 : 2.5;  // 2.5: powers are kept
     for (const int64_t row : {0, 1, 3, 4, 5, 11, 16, 33}) {
       for (const int64_t rows : {0, 1, 2, 3, 7}) {
         check(norm_body(), {rows, row});
         for (const bool twice : {false, true}) {
           options_.skew_twice = twice;
-          twice_ = twice && !near;  // else the first walk keeps x
+          twice_ = twice && !near;  // near: the first sweep keeps x
           check(softmax_body(), {rows, row});
           check(scaled_softmax_body(), {rows, row});
-          check(residual_softmax_body(), {rows, row}, !near);  // near: x, which the first keeps, is read by the second
+          check(residual_softmax_body(), {rows, row}, !near);  // near: the second sweep reads x, which the first keeps
         }
         twice_ = false;
         if (HasFailure()) return;
@@ -118,7 +119,7 @@ TEST_F(LowerSkewed, RowsOfThreeWalks) {
   }
 }
 
-// With a factor and a number for each element of a row, shared by all rows.
+// Normalisation with a factor and an offset for each element of a row, shared by all rows.
 Body shared_norm_body() {
   BodyBuilder build("norm", "kr");
   const ValueId x = build.input(kBoth);
@@ -163,7 +164,7 @@ TEST_F(LowerSkewed, RowsThatAreStoredTogether) {
   }
 }
 
-// What rows share is loaded once for all of them.
+// Operands that are shared by all rows are loaded once for the rows that are stored together.
 TEST_F(LowerSkewed, RowsThatAreStoredTogetherReadOnce) {
   options_.skew_rows = false, options_.stored_together = 4, options_.vectors = 32, options_.resweep_cycles = 24;
   const Body body = shared_norm_body();
@@ -171,7 +172,7 @@ TEST_F(LowerSkewed, RowsThatAreStoredTogetherReadOnce) {
   ASSERT_TRUE(kernel.ok()) << kernel.error().to_string();
   ASSERT_TRUE(kernel->stored_together);
   int loads = 0, stores = 0;
-  std::vector<std::pair<int, int>> loops;  // that store: vectors that they load and store
+  std::vector<std::pair<int, int>> loops;  // loops that store: number of loads and stores
   for (const Instruction& one : kernel->body) {
     if (one.op == "LoopBegin" || one.op == "TailBegin") loads = stores = 0;
     loads += one.op == "Load";
@@ -183,7 +184,7 @@ TEST_F(LowerSkewed, RowsThatAreStoredTogetherReadOnce) {
   EXPECT_EQ(loops, (Loops{{12, 8}, {6, 4}, {6, 4}, {12, 4}, {3, 1}, {3, 1}})) << print(*kernel);
 }
 
-// Between two stores of a row are the loads of the second: several adjacent vectors would load all at once.
+// Each vector is loaded just before it is stored, instead of the loads of several vectors before their stores.
 TEST_F(LowerSkewed, StoresGoVectorByVector) {
   options_.merge_sweeps = false, options_.resweep_cycles = 2.5, options_.vectors = 32;
   for (const Body& body : {share_body(), softmax_body()}) {
@@ -192,7 +193,7 @@ TEST_F(LowerSkewed, StoresGoVectorByVector) {
     ASSERT_TRUE(kernel->skewed);
     const auto output_port = static_cast<int>(body.inputs.size());
     RegisterId output = -1;
-    int loads = 0, alone = 0, most = 0;  // stores after loads of their own
+    int loads = 0, alone = 0, most = 0;  // alone: stores preceded by their own loads
     for (const Instruction& one : kernel->body) {
       if (one.op == "Parameter" && kernel->params[static_cast<size_t>(one.number)].port == output_port)
         output = one.out[0];
@@ -205,7 +206,7 @@ TEST_F(LowerSkewed, StoresGoVectorByVector) {
   }
 }
 
-// Loops around those over rows start afresh: what a row leaves is not for the next loop.
+// With loops around those over rows, each of them starts anew: its last row leaves nothing for the next one.
 TEST_F(LowerSkewed, LoopsAroundRows) {
   for (const int64_t outer : {0, 1, 2, 3})
     for (const int64_t rows : {0, 1, 2, 4})
@@ -230,8 +231,8 @@ TEST_F(LowerSkewed, GroupsOfChannels) {
   }
 }
 
-// A number per row and channel, used by both the reduction and the sweep that stores, with frames around channels: the
-// last row's store advances no pointer to the numbers of a row after it, which is not set.
+// A number per row and channel, used by both the reduction and the sweep that stores, with frames around channels. The
+// store of the last row must not advance the pointer to the numbers of the next row, which is not set.
 TEST_F(LowerSkewed, NumbersOfChannelsThatAllWalksTake) {
   BodyBuilder build("embedded", "krrr");
   const ValueId x = build.input(0b1111), number = build.input(0b0101);
@@ -257,21 +258,22 @@ TEST_F(LowerSkewed, StatisticsOfGroupsWalkOneDim) {
     const auto loops = [&](int dim) {
       return std::ranges::count_if(kernel->loops, [&](const Loop& loop) { return loop.dim == dim; });
     };
-    // A walk is loops of four vectors and of one, and a tail.
+    // A sweep consists of a loop over four vectors, a loop over one, and a tail.
     EXPECT_EQ(loops(4), 6) << "sums and squares; of the first row, and squares of the next\n" << print(*kernel);
     EXPECT_EQ(loops(2), skews ? 3 : 1) << "what stores; the first row's fold, both, the last row's store";
   }
 }
 
-// With reduced columns, and with readers of rows that two sweeps keep: the next row's first would overwrite one of
-// them.
+// Not with reduced columns, nor if two sweeps keep rows that are read later: the first sweep of the next row would
+// overwrite one of them.
 TEST_F(LowerSkewed, OtherBodiesAreNot) {
   check(share_body(0b110, "rkr"), {3, 2, 9}, false);
   options_.merge_sweeps = false, options_.resweep_cycles = 0;
   check(residual_softmax_body(), {3, 9}, false);
 }
 
-// A tensor that the last sweep reads together with powers is kept with them: the sweep before them stores nothing.
+// A tensor that the last sweep reads together with powers is kept by the same sweep as the powers. The sweep before
+// keeps nothing.
 TEST_F(LowerSkewed, TensorsAreKeptByTheWalkThatGoesAlong) {
   options_.merge_sweeps = false, options_.resweep_cycles = 2.5, options_.skew_twice = true;
   const auto kernel = lower(residual_softmax_body(), options_);
@@ -280,7 +282,7 @@ TEST_F(LowerSkewed, TensorsAreKeptByTheWalkThatGoesAlong) {
   EXPECT_EQ(kernel->scratch.size(), 2U) << print(*kernel);
 }
 
-// The loop of single vectors: the store of a row from the scratch row, then what the next one leaves there.
+// The loop of single vectors: stores a row from the scratch row, then keeps the next row there.
 TEST_F(LowerSkewed, OneVectorReadsAsThis) {
   options_.unroll = 1;
   const auto kernel = lower(share_body(), options_);

@@ -1,4 +1,4 @@
-// Shared by the tests of lowering: a fixture that checks a body with all registers and widths, and bodies.
+// Shared by the tests of lowering: bodies, and a fixture that checks a body with several register counts and widths.
 #pragma once
 #include <tenon/snippet/lower/lower.hpp>
 
@@ -14,7 +14,7 @@ namespace tenon::snippet::test {
 
 class Lower : public ::testing::Test {
  protected:
-  // Without registers, and with few and many of them.
+  // Without register allocation, and with few and many registers.
   void check(const Body& body, const Dims& extents, double tolerance = 0) {
     for (const int count : {0, 4, 16}) {
       HarnessOptions options{.lower = options_, .blocks = blocks_, .tolerance = tolerance};
@@ -31,7 +31,7 @@ class Lower : public ::testing::Test {
       if (HasFatalFailure()) return;
     }
   }
-  // As a target says: a transcendental function is worth a scratch row.
+  // As for a target where keeping a transcendental function in a scratch row is faster than recomputing it.
   static double cycles(const Body&, const BodyNode& node) { return node.op == "Exp" ? 10 : 1; }
 
   LowerOptions options_{.lanes = 4, .unroll = 4, .cycles = cycles};

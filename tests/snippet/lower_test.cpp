@@ -53,7 +53,7 @@ TEST_F(Lower, ExpensiveValuesWaitInTheOutput) {
   EXPECT_EQ(exponentials, 4u + 1 + 1);  // one phase: 4 copies, a single vector, the tail
 }
 
-// What outer loops would recompute is kept with its own width.
+// A value that outer loops would otherwise recompute is kept in elements of its own width.
 TEST_F(Lower, NarrowValuesWaitAsSuch) {
   for (const ElementType element : {kI8, kU16, kI32}) {
     BodyBuilder build("row", "kk");
@@ -72,7 +72,7 @@ TEST_F(Lower, NarrowValuesWaitAsSuch) {
   }
 }
 
-// Four copies of which three fit the registers are processed two by two, not three and one.
+// If only three of four copies fit into the registers, they are processed two by two instead of three and one.
 TEST_F(Lower, CopiesSideBySideGoInGroupsAlike) {
   BodyBuilder build("product", "k");
   const ValueId a = build.input(1), b = build.input(1), c = build.input(1);
@@ -98,7 +98,7 @@ TEST_F(Lower, CopiesSideBySideGoInGroupsAlike) {
   EXPECT_THAT(groups(3), ::testing::ElementsAre(1, 1, 1, 1));
 }
 
-// A value that varies over more dims than its operands is the same everywhere, and nothing is loaded to find extents.
+// A spread value needs no instruction, and an input that only provides extents is not loaded.
 TEST_F(Lower, SpreadValuesAreNoInstructions) {
   for (const std::string_view dims : {"k", "kk", "kr", "rk", "krk", "rkr"}) {
     const DimSet all = (DimSet{1} << dims.size()) - 1;
@@ -153,7 +153,7 @@ TEST_F(Lower, ValuesThatCostLessThanTheirMemoryAreMadeAgain) {
   }
 }
 
-// The sum of two tensors and its square cost two cycles and two loads, although the product reads the sum twice.
+// The sum of two tensors and its square cost two cycles and two loads, although the square reads the sum twice.
 TEST_F(Lower, WhatIsReadTwiceCostsOnce) {
   options_.rows = 1;
   BodyBuilder build("squares", "kr");
@@ -192,7 +192,7 @@ TEST_F(Lower, SumsOverSeveralAxes) {
   }
 }
 
-// So that a sum has the same bits in a long body as on its own.
+// The number of accumulators is fixed, so that a sum has the same bits in a long body as in a body of its own.
 TEST_F(Lower, SumsHaveAsManyAccumulatorsInAnyBody) {
   options_.rows = 1;
   for (const int length : {0, 10, 100}) {
@@ -262,7 +262,7 @@ TEST_F(Lower, OutputsOfDifferentLevels) {
   check(body, {0, 3, 5});
 }
 
-// As in attention, sums of one tensor together with others: reductions at different levels of one nest.
+// Reductions at different levels of one nest, of one tensor and of others, as in attention.
 TEST_F(Lower, ReductionsOfDifferentLevels) {
   for (const char* dims : {"kkr", "krk", "rkk"}) {
     BodyBuilder build("levels", dims);

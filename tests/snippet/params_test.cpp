@@ -33,7 +33,7 @@ TEST(SpaceExtents, AreProductsOfTheShapes) {
   EXPECT_FALSE(space_extents(body, shapes).ok());
 }
 
-// Adjacent blocks of a kernel are not divided into pieces of a few.
+// A kernel that iterates over blocks itself gets pieces of many adjacent blocks.
 TEST(CallPlan, PiecesOfBlocksAreLong) {
   BodyBuilder build("softmax", "krk");
   const ValueId x = build.input(7), less = build.op("Sub", {x, build.reduce("ReduceMax", x)});
@@ -156,7 +156,8 @@ TEST(CallPlan, StreamsAreStretchesOfWholeLines) {
   EXPECT_THAT(words(4 * 128 - 1), ElementsAre(-4, 0, 0)) << "too short";
 }
 
-// A load after a store to the same offset in another page waits for it.
+// Streams start at different offsets within a page, because a load waits for a preceding store to the same offset of
+// another page.
 TEST(CallPlan, LongStreamsBeginAtOtherPlacesOfAPage) {
   for (const int streams : {2, 3, 4}) {
     for (int64_t extent = 4 * 8192; extent < 4 * 8192 + 20000; extent += 61) {
@@ -175,7 +176,7 @@ TEST(CallPlan, LongStreamsBeginAtOtherPlacesOfAPage) {
   }
 }
 
-// Params that do not depend on how work is divided are known for known extents; a call that contradicts them is
+// With known extents, params that do not depend on the division of work are known, and a call with other extents is
 // refused.
 TEST(CallPlan, KnownParams) {
   const auto rows = [](std::string_view dims) {
@@ -232,13 +233,13 @@ TEST(CallPlan, KnownParams) {
   }
 }
 
-// Parts of a tensor whose extents are not all known: two that the parts do not divide may leave the same gap, which no
-// call has.
+// Nothing is known about a part of a tensor with an unknown extent: the extents that write_known() tries need not be
+// multiples of the part, and may then agree on a gap that no call has.
 TEST(CallPlan, WhatLiesBetweenOpenPartsIsNotKnown) {
   BodyBuilder build("parts", "kkr");
   const ValueId x = build.input(7), y = build.input(1);
   build.output(build.reduce("ReduceSum", x));
-  build.output(build.op("Neg", {y}));  // which no call cuts along d1
+  build.output(build.op("Neg", {y}));  // so that no call is divided along d1
   Body body = build.take();
   body.dims[0].extent = 6, body.dims[1].extent = Expr::symbol("N"), body.dims[2].extent = 33;
   body.inputs[0].cuts = {{.dim = 1, .begin = 0, .box = 9, .whole = 9}};
@@ -253,8 +254,8 @@ TEST(CallPlan, WhatLiesBetweenOpenPartsIsNotKnown) {
       << "of other tensors all is known";
 }
 
-// Parts of a reduction divide a dim that no other split does. In a tensor with contiguous planes without the kept dim,
-// the step from plane to plane minus its rows is 0 for any extent, but not for a part of the rows.
+// The parts of a reduction divide a dim that no other split divides. In a tensor without the kept dim, whose planes are
+// contiguous, the step from the end of a plane to the next plane is 0 for any extent, but not for a part of the rows.
 TEST(CallPlan, WhatPartsOfFoldsChangeIsNotKnown) {
   BodyBuilder build("parts", "rkrr");
   const ValueId x = build.input(0b1111), z = build.input(0b1101), row = build.input(0b1000);
@@ -284,7 +285,7 @@ TEST(CallPlan, WhatPartsOfFoldsChangeIsNotKnown) {
   EXPECT_GT(known, 0);
 }
 
-// y[k, n] = x[k, r, n] - the sum over r, or that sum, in whole rows.
+// In whole rows: the sum of x over r, or with `again` x minus that sum.
 std::pair<Body, LinearKernel> columns(bool again, std::vector<LinearKernel::Blocks::Size> sizes) {
   BodyBuilder build("columns", "krk");
   const ValueId x = build.input(7), sum = build.reduce("ReduceSum", x);
@@ -299,7 +300,7 @@ std::pair<Body, LinearKernel> columns(bool again, std::vector<LinearKernel::Bloc
   return {body, *std::move(kernel)};
 }
 
-// The first size whose columns have at most that many bytes.
+// Blocks have the first size at which the bytes of a block are within the bound.
 TEST(CallPlan, BlocksOfColumns) {
   const auto widths = [](const std::pair<Body, LinearKernel>& of, const Dims& extents, int64_t parts) {
     const auto plan = CallPlan::make_for_extents(of.first, of.second, extents);
@@ -321,7 +322,7 @@ TEST(CallPlan, BlocksOfColumns) {
   EXPECT_EQ(widths(whole, {1, 5, 3000}, 4), std::pair(int64_t{64}, int64_t{4})) << "as other rows, for threads";
 }
 
-// Joined rows are whole lines of 16 elements, with at least 512 elements, and there are at least six of them.
+// A joined row consists of whole lines of 16 elements and has at least 512 elements; there are at least six of them.
 TEST(RowsToJoin, AreWholeLinesAndEnough) {
   EXPECT_EQ(rows_to_join(4000, 8, 16), 64);
   EXPECT_EQ(rows_to_join(4000, 31, 16), 16);
@@ -337,8 +338,7 @@ TEST(RowsToJoin, AreWholeLinesAndEnough) {
   EXPECT_EQ(rows_to_join(0, 8, 16), 1);
 }
 
-// 100 rows of 8 elements in each of 2: six of 16 rows, and 4.
-// For all tensors at one index of the kept dims; columns are partly processed together.
+// The bytes of all tensors at one point of the kept dims. Up to 10 columns are counted together.
 TEST(CallPlan, FoldedBytes) {
   const auto folded = [](std::string_view dims, const Dims& extents) {
     BodyBuilder build("fold", dims);
@@ -358,6 +358,7 @@ TEST(CallPlan, FoldedBytes) {
   EXPECT_EQ(folded("kr", {7, 0}), 0);
 }
 
+// 100 rows of 8 elements in each of 2: six joined rows of 16, and 4 remaining ones.
 TEST(CallPlan, WordsOfJoinedRows) {
   BodyBuilder build("columns", "krk");
   const ValueId x = build.input(7), sum = build.reduce("ReduceSum", x);
@@ -409,7 +410,7 @@ TEST(CallPlan, BlocksLieAlongTheInnermostDim) {
   EXPECT_THAT(plan.error().message(), ::testing::HasSubstr("along dim 0, which is not the innermost of 3"));
 }
 
-// What waits for a later sweep in scratch memory takes no more than one block's.
+// Scratch memory holds the values kept for a later sweep of only one block.
 TEST(CallPlan, ScratchOfBlocksIsThatOfOne) {
   BodyBuilder build("softmax", "rk");
   const ValueId x = build.input(3, kF16);

@@ -1,6 +1,6 @@
 // Random bodies through lowering and register allocation, on emulated lanes, compared with the operators one by one.
-// Values are whole numbers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets the number of
-// seeds, TENON_FUZZ_FIRST the first.
+// Values are integers, so that every order of a sum gives the same bits. TENON_FUZZ_SEEDS sets the number of seeds,
+// TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
@@ -14,7 +14,7 @@
 namespace tenon::snippet::test {
 namespace {
 
-// The number of kernels with features that only some options and bodies give.
+// Counts kernels of forms that only some options and bodies give.
 struct Forms {
   int joined = 0, behind_blocks = 0, skewed = 0, skewed_twice = 0, together = 0, scratch = 0, cut = 0, cut_outputs = 0;
   void count(const LinearKernel& kernel) {
@@ -67,7 +67,7 @@ void try_seed(uint64_t seed, Forms& forms) {
   };
   if (random.pick(3) == 0) random.cut_outputs(body, extents, begins_at_line);
   if (shape != Shape::any) {
-    // Lowering takes all of these forms or none.
+    // Lowering applies all of these options or none.
     options.lower.join_rows = options.lower.merge_sweeps = options.lower.heads = false;
     options.lower.skew_rows = shape == Shape::rows;
     options.lower.whole_rows = options.lower.behind_blocks = shape == Shape::columns;
@@ -92,7 +92,7 @@ TEST(RandomBodies, MatchTheOperatorsOneByOne) {
   for (uint64_t seed = first; seed < first + seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed, forms);
   const bool usual = !std::getenv("TENON_FUZZ_FIRST") && !std::getenv("TENON_FUZZ_SEEDS");
   if (!usual || HasFailure()) return;
-  // Each form is drawn often enough that the comparisons say something of it.
+  // The seeds give several kernels of each form.
   for (const auto& [name, found] :
        {std::pair{"joined", forms.joined}, std::pair{"behind blocks", forms.behind_blocks},
         std::pair{"skewed", forms.skewed}, std::pair{"skewed twice", forms.skewed_twice},

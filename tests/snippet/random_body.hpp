@@ -1,5 +1,5 @@
-// Random bodies of f32, i32 and boolean lanes whose values are whole numbers, so that every order of a sum gives the
-// same bits.
+// Random bodies of f32, i32 and boolean lanes whose values are integers, so that every order of a sum gives the same
+// bits.
 #pragma once
 #include <snippet/bodies.hpp>
 
@@ -34,7 +34,7 @@ class RandomBody {
     return build.take();
   }
 
-  // x z less what that folds into, along rows or down columns: swept twice.
+  // Bodies with two or more sweeps along rows or down columns, such as x z minus its sum.
   Body make_swept(bool columns) {
     BodyBuilder build("swept", columns ? "rk" : "kr");
     if (!columns && pick(3) == 0) return swept_twice(std::move(build));
@@ -45,7 +45,7 @@ class RandomBody {
     return build.take();
   }
 
-  // A few of them empty or 1, the innermost around the lanes.
+  // Some extents are 0 or 1; the innermost is around the number of lanes.
   Dims extents(const Body& body, int lanes) {
     Dims made;
     for (size_t d = 0; d < body.rank(); ++d) made.push_back(static_cast<int64_t>(pick(pick(8) == 0 ? 2 : 4) + 1));
@@ -54,18 +54,18 @@ class RandomBody {
     return made;
   }
 
-  // Perhaps `extents` for the body's dims, or for the innermost one alone: known rows are written out.
+  // Makes the extents of all dims known, or only the innermost one, or none. Known rows are unrolled.
   void make_known(Body& body, const Dims& extents) {
     const size_t first = std::array<size_t, 3>{0, body.rank() - std::min<size_t>(body.rank(), 1), body.rank()}[pick(3)];
     for (size_t d = first; d < body.rank(); ++d) body.dims[d].extent = extents[d];
   }
 
-  // Makes some inputs parts of tensors: cut before some of their dims, of which the outermost is a part, or one index
-  // of a dim that the body does not have.
+  // Makes some inputs parts of tensors: a cut takes a part of one of their dims, or one index of a dim that the body
+  // does not have.
   void cut_inputs(Body& body, const Dims& extents) {
     for (BodyPort& input : body.inputs) cut(body, input, extents);
   }
-  // The same of outputs, of which a call takes those that are as `serves` says.
+  // The same for outputs, except where `serves` rejects the resulting layout.
   template <class Serves>
   void cut_outputs(Body& body, const Dims& extents, Serves serves) {
     for (BodyPort& output : body.outputs) {
@@ -75,14 +75,14 @@ class RandomBody {
     }
   }
 
-  // So many short rows that they are joined, where they may be.
+  // In half of the bodies whose rows may be joined, makes rows so short and so many that they are joined.
   void lengthen_rows(const Body& body, Dims& extents) {
     if (!may_join_rows(body) || pick(2) == 0) return;
     extents[extents.size() - 2] = static_cast<int64_t>(90 + pick(120));
     extents.back() = static_cast<int64_t>(1 + pick(20));
   }
 
-  // Of kernels that may be cut into blocks: as the work is, by the least size, or by what ports have in a block.
+  // Block sizes of kernels that may be cut into blocks: none, the smallest one, or one chosen by the bytes of a block.
   std::vector<LinearKernel::Blocks::Size> block_sizes() {
     switch (pick(3)) {
       case 0: return {};
@@ -95,7 +95,7 @@ class RandomBody {
   std::mt19937& random() { return random_; }
 
  private:
-  // Some cuts are at whole lines of floats.
+  // In half of the cases, at whole lines of floats.
   void cut(const Body& body, BodyPort& port, const Dims& extents) {
     const DimSet set = body.values[static_cast<size_t>(port.value)].varies;
     const int64_t unit = pick(2) == 0 ? 1 : 16;
@@ -109,8 +109,8 @@ class RandomBody {
     if (!lanes_follow(port.cuts, set)) port.cuts.clear();
   }
 
-  // As softmax, in whole numbers: x less its greatest, less the sum of that.
-  // The same of several folded dims, with a factor for each element of the outer one: what folds may walk them as one.
+  // As make_swept(), with two reduced dims and a factor for each index of the outer one. The sweep that reduces may
+  // traverse both as one dim.
   Body swept_group() {
     const size_t around = 1 + pick(2);  // kept dims
     BodyBuilder build("group", around == 1 ? "krr" : "kkrr");
@@ -121,6 +121,7 @@ class RandomBody {
     return build.take();
   }
 
+  // A softmax of integers: y = x minus its maximum, then y minus its sum.
   Body swept_twice(BodyBuilder build) {
     const ValueId x = build.input(3);
     const ValueId less = build.op("Add", {x, build.op("Neg", {build.reduce("ReduceMax", x)})});

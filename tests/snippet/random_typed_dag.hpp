@@ -1,4 +1,4 @@
-// Random graphs of operators of which snippets consist, reproducible by seed.
+// Random graphs of the operators that snippets consist of, reproducible by seed.
 #pragma once
 #include <memory>
 #include <random>
@@ -8,8 +8,8 @@
 
 namespace tenon::snippet::test {
 
-// Elementwise operators, reductions and views on one space of up to four dims, of mixed types, whose forms in the
-// dialect have the bits of their evaluators.
+// Elementwise operators, reductions and views of mixed types on one space of up to four dims. Only operators whose
+// forms in the dialect give the same bits as their evaluators.
 class RandomTypedDag {
  public:
   explicit RandomTypedDag(uint32_t seed)

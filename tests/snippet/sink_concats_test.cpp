@@ -1,4 +1,4 @@
-// Elementwise operators that move in front of a Concat: graphs in text form, the results, and that they are equivalent.
+// Elementwise operators that move in front of a Concat: the operators of the resulting graphs, and their results.
 #include <tenon/snippet/tokenize/sink_concats.hpp>
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ std::unique_ptr<Graph> graph_of(const std::string& text) {
   return *std::move(parsed);
 }
 
-// After sink_concats, and the same on the reference.
+// A graph after sink_concats(); expects that the reference computes the same results as before.
 struct Sunk {
   explicit Sunk(
       const std::string& text, const std::function<bool(const Op&)>& accepts = [](const Op&) { return true; })
@@ -62,7 +62,7 @@ TEST(SinkConcats, RotatedHalves) {
   const Sunk both(str("(%x: f32[3,5,32], %c: f32[5,32], %s: f32[5,32]) -> %y {\n", kHalves,
                       "%e = Mul %x, %c\n%f = Mul %r, %s\n%y = Add %e, %f\n}"));
   EXPECT_EQ(both.sunk, 2u);
-  // Of x the slices that are there, of cosines and sines two each.
+  // The two slices of x, which the graph already has, and two slices each of the cosines and the sines.
   EXPECT_EQ(both.operators, "Slice Slice Neg Slice Mul Slice Mul Slice Mul Add Slice Mul Add Concat ");
 }
 
@@ -72,12 +72,12 @@ TEST(SinkConcats, BehindAllThatReadsIt) {
       "%t = Add %r, %b\n%u = Mul %s, %t\n%v = Relu %u\n%y = Cast %v {to = type<f16[*]>}\n}");
   EXPECT_EQ(chain.sunk, 4u);
   EXPECT_TRUE(chain.operators.ends_with("Cast Concat ")) << chain.operators;
-  // A number for each row stays as it is; a whole tensor that others read is read in parts.
+  // A tensor with other readers is not computed in parts, but read in parts.
   const Sunk shared(
       "(%p: f32[4,16], %q: f32[4,16], %z: f32[4,32]) -> (%y, %e) {\n%e = Exp %z\n%r = Concat %p, %q {axis = 1}\n"
       "%y = Sub %e, %r\n}");
   EXPECT_EQ(shared.operators, "Exp Slice Sub Slice Sub Concat ");
-  // A slice that comes too late is not used.
+  // An existing slice that is after the reader is not used.
   const Sunk late(
       "(%p: f32[4,16], %q: f32[4,16], %z: f32[4,32]) -> (%y, %s) {\n%r = Concat %p, %q {axis = 1}\n%y = Mul %r, %z\n"
       "%b = Constant {value = dense<i64[1]: 0>}\n%e = Constant {value = dense<i64[1]: 16>}\n"
@@ -92,7 +92,7 @@ TEST(SinkConcats, BehindAllThatReadsIt) {
       "(%p: f32[2,16], %q: f32[3,16], %z: f32[5,16], %s: f32[5,1]) -> %y {\n%r = Concat %p, %q {axis = 0}\n"
       "%t = Mul %r, %s\n%y = Add %t, %z\n}");
   EXPECT_EQ(rows.sunk, 2u);
-  // Dims are counted from the back.
+  // The axes of both operands are matched from the last one, as in broadcasting.
   const Sunk wider(
       "(%p: f32[2,16], %q: f32[3,16], %z: f32[2,5,16]) -> %y {\n%r = Concat %p, %q {axis = 0}\n%y = Add %r, %z\n}");
   EXPECT_EQ(wider.sunk, 1u);

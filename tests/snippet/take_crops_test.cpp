@@ -23,7 +23,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// After tokenisation and take_crops.
+// A graph after tokenisation and take_crops().
 struct Taken {
   explicit Taken(std::string_view text, bool accept = true) {
     auto parsed = parse_graph(str("graph @g", text));
@@ -74,7 +74,7 @@ TEST(TakeCrops, BothHalvesOfRows) {
   EXPECT_EQ(right.bytes, 7 * 40 * 4);
 }
 
-// Channels 3 to 7 of 12, and of each image rows 1 to 4: dims on either side of a gap are not merged.
+// Channels 3 to 7 of 12, and rows 1 to 4 of each image: dims on either side of a gap are not merged.
 TEST(TakeCrops, SeveralDims) {
   const Taken taken(slice_of("N,12,6,31", "3, 1", "8, 5", "1, 2", 2));
   EXPECT_EQ(taken.crops, 1u);
@@ -141,7 +141,7 @@ double milliseconds_to_take(int parts) {
   for (int i = 0; i < parts; ++i) text += str(i == 0 ? "" : ", ", "%e", i);
   auto graph = *parse_graph(text + " {axis = 0} }");
   EXPECT_TRUE(tokenize_snippets(*graph).ok());
-  const std::clock_t begin = std::clock();  // of the processor: others may use the machine
+  const std::clock_t begin = std::clock();  // processor time, since other processes may use the machine
   take_crops(*graph, [](const Op&) { return false; });
   return 1e3 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
 }
@@ -149,7 +149,7 @@ double milliseconds_to_take(int parts) {
 TEST(TakeCrops, TimeGrowsAboutAsTheSplitDoes) {
   const double small = milliseconds_to_take(20), large = milliseconds_to_take(400);
   std::printf("20 parts: %.2f ms, 400 parts: %.2f ms\n", small, large);
-  EXPECT_LT(large, 1500 * std::max(small, 0.1));  // 20 times as many; the cube would be 8,000
+  EXPECT_LT(large, 1500 * std::max(small, 0.1));  // 20 times as many parts; cubic growth would be 8,000
 }
 
 TEST(TakeCrops, BytesAreThoseOfTheParts) {

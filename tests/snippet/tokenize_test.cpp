@@ -74,13 +74,13 @@ std::vector<Datum> random_inputs(const Graph& graph, std::mt19937& random) {
   return inputs;
 }
 
-// Whether the graph runs with extents of 3. Where symbols meet numbers, only a run can tell.
+// Whether the graph runs with symbolic extents of 3. Where these are combined with numbers, only a run shows that.
 bool runs(const Graph& graph, std::mt19937 random) {
   auto interpreter = Interpreter::prepare(graph);
   return interpreter.ok() && (*interpreter)->run(random_inputs(graph, random)).ok();
 }
 
-// Outputs keep their bits; bodies compute what regions compute.
+// Expects the same bits in all outputs, and that bodies compute what their regions compute.
 void expect_same_results(const Graph& before, Graph& after, std::mt19937& random, double rtol) {
   const auto verified = verify(after);
   ASSERT_TRUE(verified.ok()) << verified.error().to_string() << print(after);
@@ -99,7 +99,7 @@ void expect_same_results(const Graph& before, Graph& after, std::mt19937& random
   }
 }
 
-// The number of snippets that the graph is tokenised into, after checking them.
+// The number of snippets that the graph is tokenised into. Also checks their results.
 size_t tokenized(std::string_view text, const TokenizeOptions& options = {}) {
   auto graph = parse_graph("graph @g" + std::string(text));
   EXPECT_TRUE(graph.ok()) << graph.error().to_string() << text;
@@ -166,7 +166,7 @@ TEST(Tokenize, AnOperatorThatIsNotTakenCutsAForkInTwo) {
   TokenizeOptions options;
   options.may_take = [](const Op& op) { return !op.is("Sigmoid"); };
   //   a -> Relu -> r -> Sigmoid -> Add
-  //                r ------------> Mul -> Add: Mul may join either side, but not both
+  //                r ------------> Mul -> Add: Mul may be fused with either side, but not with both
   EXPECT_EQ(
       tokenized("(%a: f32[2,3,4,5]) -> %y {\n %r = Relu %a\n %s = Sigmoid %r\n %m = Mul %r, %r\n %y = Add %s, %m }",
                 options),
@@ -238,7 +238,7 @@ TEST(Tokenize, OutputsThatBroadcastToOneAreOneSnippetOthersAreNot) {
   EXPECT_EQ(tokenized("(%a: f32[1,42,17,31], %b: f32[1,42,17,1], %c: f32[1,42,1,31]) -> (%x, %y, %z) {\n %y = Relu %b\n"
                       " %z = Neg %c\n %s = Add %a, %y\n %x = Mul %s, %z }"),
             1u);
-  // A value that both read does not make one nest of two.
+  // A shared operand does not make the two nests one.
   EXPECT_EQ(tokenized("(%a: f32[4,5], %b: f32[4,6], %s: f32[4,1]) -> (%x, %y) {\n %x = Add %a, %s\n %y = Add %b, %s }"),
             2u);
 }
@@ -294,11 +294,11 @@ TEST(Tokenize, LetsBytesDecide) {
   EXPECT_THAT(operators, ::testing::UnorderedElementsAre(3u, 1u));
 }
 
-// A function of a row is computed once for each of its elements, not again for each row that it is added to.
+// A function of a row is computed once for each of its elements, not for each of the rows that it is added to.
 TEST(Tokenize, RepeatsNoCostlyOperators) {
   EXPECT_EQ(tokenized("(%a: f32[64,8], %b: f32[8]) -> %y {\n %e = Exp %b\n %y = Add %a, %e }"), 2u);
   EXPECT_EQ(tokenized("(%a: f32[64,8], %b: f32[8]) -> %y {\n %e = Neg %b\n %y = Add %a, %e }"), 1u);
-  // Of a column it is computed in the loop around.
+  // A function of a column is computed in the outer loop.
   EXPECT_EQ(tokenized("(%a: f32[64,8], %b: f32[64,1]) -> %y {\n %e = Exp %b\n %y = Add %a, %e }"), 1u);
 }
 
@@ -328,7 +328,7 @@ TEST(Tokenize, KeepsToLimits) {
   options.max_ports = 0;
   options.max_operators = 1;
   EXPECT_EQ(tokenized(tree, options), 3u);
-  // Of those that fold; others come along.
+  // max_folding limits only operators that reduce; others may be added.
   const std::string folds =
       "(%a: f32[4,8]) -> %y {\n %0 = Softmax %a\n %1 = Softmax %0\n %2 = Neg %1\n"
       " %3 = Softmax %2\n %y = Softmax %3 }";
@@ -343,13 +343,14 @@ TEST(Tokenize, LeavesViewsAndShapeArithmeticAlone) {
   EXPECT_EQ(tokenized("(%a: f32[N,6]) -> %y {\n %s = Shape %a\n %two = Constant {value = dense<i64[1]: 2>}\n"
                       " %d = Mul %s, %two\n %e = Div %d, %two\n %y = Reshape %a, %e }"),
             0u);
-  // The operand leaves, too: the view costs nothing outside.
+  // The operand is a result as well, because the view costs nothing outside the snippet.
   auto graph = parse_graph("graph @g(%a: f32[4,6]) -> (%r, %y) {\n %r = Relu %a\n %y = Flatten %r }");
   ASSERT_TRUE(tokenize_snippets(**graph).ok());
   EXPECT_EQ(subgraphs_of(**graph).at(0)->result_count(), 1u);
 }
 
-// A value that is several outputs, through views or directly, is a result for each of them; others read the first.
+// A value that is several outputs, directly or through views, becomes a result for each of them. Other readers use the
+// first.
 TEST(Tokenize, StoresAgainWhatIsSeveralOutputs) {
   const std::string_view text =
       "graph @g(%a: f32[4,6], %w: f32[6,6]) -> (first: %r, flat: %f, again: %r, row: %s, product: %p, other: %n) {\n"
@@ -373,7 +374,7 @@ TEST(Tokenize, StoresAgainWhatIsSeveralOutputs) {
   EXPECT_EQ(body.output_name(1), "flat");
 }
 
-// Not if it does not pay, nor for a value that is an output once.
+// Not where `stores_again` refuses, nor for a value that is only one output.
 TEST(Tokenize, StoresAgainWhereItPays) {
   const std::string_view text =
       "graph @g(%a: f32[4,6], %b: f32[2], %c: f32[5]) -> (r: %r, r2: %r, s: %s, s2: %t, u: %u) {\n"
@@ -429,13 +430,13 @@ TEST(Tokenize, RandomGraphsKeepTheirBitsAndBodiesGiveThem) {
     snippets += *made;
   }
   EXPECT_LE(refused, seeds / 50);
-  // The point of it all: several operators a snippet.
+  // Snippets have more than three operators on average.
   EXPECT_GT(operators, 3 * snippets);
 }
 
 // ---- Size ----
 
-// Chains that fork and join, across the whole graph.
+// Chains that fork and join, some of them across the whole graph.
 std::unique_ptr<Graph> large_graph(size_t operators) {
   auto graph = std::make_unique<Graph>("large");
   std::mt19937 random(1);
@@ -457,7 +458,7 @@ std::unique_ptr<Graph> large_graph(size_t operators) {
   return graph;
 }
 
-// One value that all read, with operators in between that are never taken: most merges are refused.
+// One value that all additions read, with operators in between that are never taken, so that most merges are refused.
 std::unique_ptr<Graph> hub_graph(size_t operators) {
   auto graph = std::make_unique<Graph>("hub");
   const Type type(kF32, Shape(Dims{8, 64}));
@@ -486,7 +487,7 @@ TEST(Tokenize, TimeGrowsAboutAsTheGraphDoes) {
   for (const auto make : {large_graph, hub_graph}) {
     const double small = milliseconds(1000, make), large = milliseconds(100000, make);
     std::printf("1,000 operators: %.1f ms, 100,000 operators: %.1f ms\n", small, large);
-    // A hundred times as many: far below the square, whatever the machine and its load.
+    // 100 times as many operators; quadratic growth would be 10,000, far above the limit even on a loaded machine.
     EXPECT_LT(large, 3000 * std::max(small, 1.0));
   }
 }

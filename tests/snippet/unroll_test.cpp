@@ -1,4 +1,4 @@
-// Loops with a small, known trip count are unrolled: the bits are unchanged, and short rows have no loops at all.
+// Loops with a small, known trip count are unrolled. Results have the same bits, and short rows have no loops.
 #include <gtest/gtest.h>
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
@@ -17,7 +17,7 @@ int borders(const LinearKernel& kernel) { return count(kernel, "LoopBegin") + co
 
 DimSet kept(const Body& body) { return body.all_dims() & ~body.reduced_dims(); }
 
-// With known extents; kept dims are not divided.
+// The kernel of a body with known extents, unrolled; kept dims are not divided.
 LinearKernel written_out(const Body& body, LowerOptions options = {.lanes = kLanes}) {
   auto kernel = lower(body, options);
   EXPECT_TRUE(kernel.ok());
@@ -27,7 +27,7 @@ LinearKernel written_out(const Body& body, LowerOptions options = {.lanes = kLan
   return *std::move(kernel);
 }
 
-// z = x * y + y, y a row of x; with rows reduced if the last of `dims` is r.
+// z = x * y + y, where y varies only over the innermost dim, which is reduced if the last of `dims` is r.
 Body body_of(std::string_view dims, const Dims& extents) {
   BodyBuilder build("rows", dims);
   const auto all = static_cast<DimSet>((1u << dims.size()) - 1);
@@ -52,7 +52,7 @@ TEST(UnrollKnownLoops, FewVectorsHaveNoLoops) {
   }
 }
 
-// One of two whens runs: the second continues from the counter's position before the first.
+// Only one of two conditional regions runs, so the counter of the second continues from its value before the first.
 TEST(UnrollKnownLoops, WhensCountForThemselves) {
   const auto when = [](const char* head, int loop, int load) {
     return str("  when ", head, "%3 {\n    loop ", loop, " d0 dim 0 %4 vector step 4 limit #2 {\n      %", load,
@@ -73,8 +73,8 @@ TEST(UnrollKnownLoops, WhensCountForThemselves) {
   EXPECT_EQ(stores, (std::vector<int64_t>{0, 16, 0, 16})) << print(*kernel);
 }
 
-// Copies have registers of their own: otherwise a value would be live, and occupy a register, from the first to the
-// last.
+// Each copy has its own registers. With shared ones, a value would be live, and occupy a register, from the first copy
+// to the last.
 TEST(UnrollKnownLoops, CopiesHaveRegistersOfTheirOwn) {
   const auto written_twice = [](const LinearKernel& kernel) {
     std::vector<int> writes(kernel.registers.size(), 0);
@@ -137,7 +137,7 @@ TEST(UnrollKnownLoops, RandomBodiesHaveTheSameBits) {
   EXPECT_GT(shorter, static_cast<int>(seeds) / 4);
 }
 
-// A plan for such a kernel does not divide these dims, and other extents are an error.
+// A plan for an unrolled kernel does not divide its whole dims, and refuses other extents.
 TEST(UnrollKnownLoops, WholeDimsAreNotCut) {
   const Body body = body_of("kk", {64, 128});
   const LinearKernel kernel = written_out(body);

@@ -22,7 +22,7 @@ Dims extents_of(const Body& body, std::mt19937& random) {
   return extents;
 }
 
-// Kernels of all snippets of the graph, with many registers and with few.
+// Checks the kernels of all snippets of the graph, without register allocation or with eight registers.
 void check_graph(Graph& graph, std::mt19937& random) {
   const auto made = tokenize_snippets(graph);
   ASSERT_TRUE(made.ok()) << made.error().to_string();

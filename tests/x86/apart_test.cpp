@@ -1,5 +1,5 @@
-// Values that vary over rows only, computed for many rows in advance: on both instruction sets compared with the bounds
-// of bodies (guarded_graph.hpp), quotients by them with the machine's.
+// Values that vary over rows only, computed for many rows in advance, on both instruction sets. Results are compared
+// with the bounds of bodies (guarded_graph.hpp), quotients by such values with those of the machine.
 #include "x86/body/apart.hpp"
 
 #include <gtest/gtest.h>
@@ -23,12 +23,12 @@ using testing::body_of;
 using testing::graph_of;
 using testing::GuardedGraph;
 
-// On rows %x, with a number per row, %v, and one per matrix of them, %b.
+// Operators on rows %x, a number %v per row, and a number %b per matrix.
 struct Case {
   const char* operators;
   const char* outputs;
-  size_t apart;           // numbers of each row that wait in memory
-  size_t made_again = 0;  // of these, on avx2, where one quotient a row is as fast
+  size_t apart;           // numbers of each row that are kept in memory
+  size_t made_again = 0;  // of these, recomputed on avx2, where one quotient per row is as fast
 };
 
 constexpr Case kCases[] = {
@@ -36,11 +36,11 @@ constexpr Case kCases[] = {
     {"%g = Sigmoid %v\n%y = Mul %x, %g", "%g, %y", 0},  // an output of the rows' own loop
     {"%g = Sigmoid %v\n%h = Exp %v\n%y = Mul %x, %g\n%z = Add %x, %h", "%y, %z", 2},
     {"%g = Tanh %v\n%h = Exp %b\n%i = Mul %g, %h\n%y = Mul %x, %i", "%y", 1},
-    // By roots, and by any number, of which the machine divides by some.
+    // Quotients by roots, and by arbitrary numbers, some of which need the machine's division.
     {"%a = Abs %v\n%e = Add %a, %k\n%q = Sqrt %e\n%d = Sub %x, %b\n%n = Div %d, %q\n%y = Relu %n", "%y", 2},
     {"%y = Div %x, %v", "%y", 2, 1},
     {"%y = Div %x, %v\n%w = Add %x, %b\n%z = Div %w, %v", "%y, %z", 2, 1},
-    // What is made as fast row by row, what moves along rows, and bodies that fold.
+    // None: values that are as fast row by row, values that vary along rows, and bodies that reduce.
     {"%n = Neg %v\n%y = Mul %x, %n", "%y", 0},
     {"%s = Add %x, %v\n%y = Exp %s", "%y", 0},
     {"%s = ReduceSum %x, %axes\n%g = Exp %v\n%y = Mul %x, %g", "%s, %y", 0},
@@ -81,8 +81,8 @@ TEST_P(Apart, WhereRowsAreShortAndMany) {
   EXPECT_EQ(kernel_of(quotients, false).scratch.size(), 0u) << "products have other bits";
 }
 
-// While one unit divides, another computes products: with more units, shorter rows gain, and more operations may
-// accompany a quotient.
+// While one unit divides, another computes products. With more units, shorter rows gain, and a quotient may be combined
+// with more operations.
 TEST_P(Apart, QuotientsAreCountedForAllUnits) {
   const auto has_factors = [&](const char* operators, int64_t vectors, double units) {
     const snippet::Body body = body_of(text_of({operators, "%y", 0}, lanes(), vectors * lanes()));
@@ -121,7 +121,8 @@ TEST_P(Apart, RowsOfAllWidthsAreRight) {
   }
 }
 
-// Zeros, infinities and NaN as from the machine, other numbers the correctly rounded one or its neighbour.
+// Zeros, infinities and NaN equal those of the machine. Other quotients are correctly rounded or adjacent to that, very
+// small ones up to two steps off.
 class HardQuotients : public Apart {
  protected:
   static std::vector<float> hard() {
@@ -172,7 +173,7 @@ TEST_P(HardQuotients, Apart) {
   expect_quotients(hard(), count, count, true);
 }
 
-// Long rows, or few: by the machine where a divisor is odd, for as many vectors as are processed together.
+// Long rows, or few. If a divisor is not moderate, the machine divides all vectors that are processed together.
 TEST_P(HardQuotients, OfVectorsSideBySide) {
   const int64_t longer = 66 * lanes();
   const std::string text = snippet::print(kernel_of(text_of({"%y = Div %x, %v", "%y", 0}, 3, longer)));

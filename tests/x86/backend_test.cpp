@@ -66,7 +66,7 @@ TEST_F(X86Backend, OneKernelForWhatIsMemoryBound) {
     EXPECT_THAT(*listing, HasSubstr(name));
 }
 
-// Threads share a long reduction of few results: its stages follow the kernel.
+// Threads share a long reduction with few results; the stages are listed after the kernel.
 TEST_F(X86Backend, ListsTheStagesOfSharedFolds) {
   if (default_pool().threads() < 2) GTEST_SKIP() << "one thread runs the kernel";
   const auto executable_of = [](int64_t length) {
@@ -91,7 +91,7 @@ TEST_F(X86Backend, ListsTheStagesOfSharedFolds) {
   EXPECT_THAT(*small->listing(), Not(HasSubstr(".parts1")));
 }
 
-// Kernels run in a different order from the graph's: those without labels are still found in a profile.
+// Kernels without labels are identified in a profile, although they run in a different order from that of the graph.
 TEST_F(X86Backend, ProfilesNameKernels) {
   const auto target = backend();
   auto graph = *parse_graph(R"(graph @g(%x: f32[3,37], %b: f32[5], %c: f32[7]) -> (%y, %z, %w) {
@@ -135,7 +135,7 @@ TEST_F(X86Backend, PredictsTheLongerOfMovementAndArithmetic) {
   EXPECT_EQ(predicted(), 4 * (2 * 3 * 37 + 37));
 }
 
-// If a value and its copy certainly fill L2, one kernel stores all outputs; otherwise one is stored, and copied.
+// If a value and its copy are known to fill L2, one kernel stores all outputs; otherwise one is stored, then copied.
 TEST_F(X86Backend, StoresAgainWhatFillsL2WithItsCopy) {
   TargetDescription description = machine();
   description.memories = {{.name = "l2", .size_bytes = 2 * 4 * 1000}};

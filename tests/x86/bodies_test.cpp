@@ -1,5 +1,5 @@
-// Random bodies through the whole compilation, on the machine, compared with their operators one by one; with the
-// registers of the machine, and with so few that values spill. Buffers end at guard pages. TENON_FUZZ_SEEDS sets the
+// Random bodies through the whole compilation, on the machine, compared with their operators one by one, with the
+// registers of the machine and with so few that values spill. Buffers end at guard pages. TENON_FUZZ_SEEDS sets the
 // number of seeds, TENON_FUZZ_FIRST the first.
 #include <snippet/random_body.hpp>
 #include <support_lib/environment.hpp>
@@ -27,7 +27,7 @@ Result<void> run(const LinearKernel& kernel, const TargetDescription& target, st
   return {};
 }
 
-// Non-temporal stores need rows aligned to whole lines: one row of any length, or any number with whole lines each.
+// Non-temporal stores need rows aligned to cache lines: one row of any length, or any number of rows of whole lines.
 void align_rows(RandomBody& random, Dims& extents) {
   if (extents.empty()) return;
   const bool one = random.pick(2) == 0;
@@ -38,13 +38,13 @@ void align_rows(RandomBody& random, Dims& extents) {
 
 class Bodies : public MachineTest {
  protected:
-  // `unswitches`: a loop that chooses by a loop-invariant condition becomes two loops.
+  // `unswitches`: loops that select by a loop-invariant condition are unswitched.
   void try_seed(uint64_t seed, bool unswitches = false) {
     SCOPED_TRACE(str("seed ", seed, " (TENON_FUZZ_FIRST)"));
     const auto [isa, lanes] = GetParam();
     const TargetDescription target = target_of(isa);
     RandomBody random(seed);
-    const bool rows = isa == Isa::avx512 && random.pick(10) == 0;  // that are stored by whole lines
+    const bool rows = isa == Isa::avx512 && random.pick(10) == 0;  // rows that are stored by whole lines
     snippet::Body body = rows ? random.make_swept(/*columns=*/false) : random.make();
     codegen::RegisterPool pool = register_pool(isa);
     if (random.pick(3) == 0) {
@@ -89,7 +89,7 @@ class Bodies : public MachineTest {
     options.blocks = random.block_sizes();
     options.parts = random.pick(3) == 0 ? static_cast<int64_t>(random.pick(6)) + 2 : 1;
     options.machine = {pool, snippet::needs_of(full_table(), target)};
-    // As forms for what is near: nothing is fetched, and small calls are not cut.
+    // As in forms for tensors in the caches: no prefetches, and small calls are not divided.
     snippet::DimSet whole = 0;
     if (random.pick(4) == 0 || unswitches) {
       passes = FormPasses{.isa = isa, .contract = passes.contract};
@@ -136,7 +136,7 @@ class Bodies : public MachineTest {
     options.lower.reread_outputs = !passes.stream_stores && random.pick(2) == 0;
     random.make_known(body, extents);
     if (random.pick(3) == 0) random.cut_inputs(body, extents);
-    // As calls choose forms: by where rows begin.
+    // Whether a call would choose this form, which depends on the alignment of rows.
     const auto serves = [&](const snippet::BodyPort&, const snippet::PortLayout& layout) {
       if (!passes.stream_stores || passes.row_begins == RowBegins::turned) return true;
       const auto lines = [](int64_t bytes) { return bytes % 64 == 0; };
@@ -148,18 +148,18 @@ class Bodies : public MachineTest {
     check_body(body, extents, random.random(), options);
   }
 
-  int skewed_lines_ = 0;  // kernels that store rows by whole lines along with folds
-  int lines_alone_ = 0;   // and one by one
-  int staged_ = 0;        // and those whose items are staged
-  int staged_rows_ = 0;   // and those whose rows are
-  int unswitched_ = 0;    // kernels with two loops for a choice
+  int skewed_lines_ = 0;  // kernels that store rows by whole lines and reduce in one loop
+  int lines_alone_ = 0;   // kernels that store rows by whole lines, one by one
+  int staged_ = 0;        // kernels that stage items
+  int staged_rows_ = 0;   // kernels that stage rows
+  int unswitched_ = 0;    // kernels with unswitched loops
 };
 
 TEST_P(Bodies, MatchTheOperatorsOneByOne) {
   const uint64_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(500);
   for (uint64_t seed = first; seed < first + seeds && !::testing::Test::HasFailure(); ++seed) try_seed(seed);
   const auto [isa, lanes] = GetParam();
-  // Of the seeds that every run has; others may hold none.
+  // Only for the default seeds; others may have no such kernel.
   const bool lines = first == 1 && seeds >= 500 && isa == Isa::avx512 && lanes == 16;
   EXPECT_GE(skewed_lines_, lines ? 1 : 0) << "are to be drawn";
   EXPECT_GE(lines_alone_, lines ? 1 : 0) << "are to be drawn";
@@ -173,7 +173,7 @@ TEST_P(Bodies, ChoicesBecomeTwoLoops) {
   EXPECT_GE(unswitched_, first == 1 && seeds >= 1000 ? 20 : 0) << "are to be drawn";
 }
 
-// Short rows of all widths, joined: rows before, at and after the last joined one, with all passes for large calls.
+// Short rows of all widths, joined, with and without remaining rows, with all passes for large calls.
 TEST_P(Bodies, ShortRowsAreJoined) {
   const auto [isa, lanes] = GetParam();
   const TargetDescription target = target_of(isa);
@@ -191,7 +191,7 @@ TEST_P(Bodies, ShortRowsAreJoined) {
     const int64_t each = snippet::rows_to_join(100000, columns, lanes);
     for (const int64_t rows : {int64_t{0}, int64_t{1}, 6 * each - 1, 6 * each, 6 * each + 1, 9 * each - 1}) {
       const int at_once = rows % 2 == 0 ? 4 : 1;
-      // Non-temporal where all joined rows begin at whole lines; no sums then, whose rows do not.
+      // Non-temporal where all joined rows are aligned to cache lines; then without sums, whose rows are not.
       const bool aligned = rows >= 6 * each && rows * columns % 16 == 0;
       const FormPasses passes{.isa = isa, .stream_stores = aligned, .prefetch_reads = {.lines = 64}};
       HarnessOptions options;
@@ -209,8 +209,8 @@ TEST_P(Bodies, ShortRowsAreJoined) {
   }
 }
 
-// Blocks of columns inside the kernel, with the last sweep one block behind: no block, one, several, and remaining
-// columns.
+// Blocks of columns inside the kernel, with the last sweep one block behind: widths of no block, one, several, and with
+// remaining columns.
 TEST_P(Bodies, BlocksFollowOneAnother) {
   const auto [isa, lanes] = GetParam();
   const TargetDescription target = target_of(isa);
@@ -228,7 +228,7 @@ TEST_P(Bodies, BlocksFollowOneAnother) {
                               .row_begins = lines ? RowBegins::turned : RowBegins::at_lines,
                               .prefetch_reads = {.lines = 64},
                               .prefetch_blocks = true};
-      HarnessOptions options{.parts = 1 + rows % 3, .tolerance = 1e-5};  // e^x has 2 ulp, sums another order
+      HarnessOptions options{.parts = 1 + rows % 3, .tolerance = 1e-5};  // e^x has up to 2 ulp, sums another order
       options.lower = {.lanes = lanes, .rows = rows % 2 == 0 ? 4 : 1, .vectors = 32};
       options.lower.cycles = [](const snippet::Body&, const snippet::BodyNode&) { return 10.0; };
       options.lower.whole_rows = options.lower.behind_blocks = true;

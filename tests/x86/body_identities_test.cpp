@@ -24,7 +24,7 @@ TEST(BodyIdentities, ChoicesBetweenTheSameForAllElements) {
                     "%u, %five\n",
                     operators, "\n}")));
   };
-  // Of operators that vary, and all.
+  // The number of operators with varying results: all, or those of one kind.
   const auto vary = [&](const snippet::Body& body, std::string_view op = {}) {
     return std::ranges::count_if(body.nodes, [&](const snippet::BodyNode& node) {
       return body.values[static_cast<size_t>(node.result)].varies != 0 && (op.empty() || node.op.view() == op);
@@ -49,7 +49,7 @@ TEST(BodyIdentities, ChoicesBetweenTheSameForAllElements) {
       << "by way of comparisons";
   EXPECT_EQ(vary(of("%b = Less %a, %u\n%e = Where %b, %a, %five\n%y = Abs %e", "(%y, %b)"), "Abs"), 1)
       << "a condition that others read";
-  // Of rows, in which the values are the same.
+  // The values are uniform only within each row.
   const auto of_rows = [&](const std::string& extents) {
     return with_fewer_checks(body_of(str("graph @g(%x: f32[", extents,
                                          "], %i: i32[7, 1], %u: i32[7, 1]) -> %y {\n%k = "
@@ -75,14 +75,14 @@ TEST(BodyIdentities, Identities) {
                 operators + "\n}"));
   };
   const auto count = [&](const std::string& operators) { return of(operators).nodes.size(); };
-  // Which of two is the greater is known where it is chosen.
+  // The condition of a choice implies which of two values is the greater.
   const std::string known = "%m = Min %i, %j\n%n = Max %j, %i\n%c = LessOrEqual %i, %j\n";
   EXPECT_EQ(count(known + "%y = Where %c, %m, %two"), 3u) << "%i";
   EXPECT_EQ(nodes(of(known + "%y = Where %c, %m, %i"), "Where"), 0) << "%i anyway";
   EXPECT_EQ(nodes(of(known + "%y = Where %c, %two, %n"), "Max"), 0);
   EXPECT_EQ(nodes(of("%m = Max %i, %j\n%c = Equal %i, %j\n%y = Where %c, %m, %two"), "Max"), 1) << "either";
   EXPECT_EQ(nodes(of("%m = Max %i, %two\n%c = Less %i, %j\n%y = Where %c, %m, %j"), "Max"), 1) << "of others";
-  // Differences of which one arm is 0, unless sums may come to less.
+  // Differences with a choice: one arm is 0, unless the sum simplifies further.
   const std::string chosen = "%c = Less %x, %z\n%d = Where %c, %i, %j\n";
   const auto arm_is_zero = [&](const std::string& operators) {
     const snippet::Body body = of(operators);
@@ -121,7 +121,7 @@ TEST(BodyIdentities, Identities) {
   EXPECT_EQ(nodes(joined("%c = Less %i, %four\n%d = Greater %i, %five\n%f = And %c, %d"), "Where"), 0) << "never";
   EXPECT_EQ(nodes(joined("%c = Less %i, %five\n%d = Greater %i, %four\n%f = Or %c, %d"), "Where"), 0) << "always";
   EXPECT_EQ(nodes(joined("%c = Less %i, %two\n%d = Greater %i, %five\n%f = Or %c, %d"), "Or"), 1) << "a gap of four";
-  // And of sums with constants.
+  // Comparisons of sums with constants.
   EXPECT_EQ(nodes(joined("%n = Neg %i\n%c = Greater %n, %four\n%d = Greater %i, %five\n%f = And %c, %d"), "Where"), 0);
   EXPECT_EQ(nodes(joined("%n = Sub %five, %i\n%c = Greater %n, %five\n%d = Equal %i, %two\n%f = Or %c, %d"), "Sub"), 1)
       << "two stretches";
@@ -135,7 +135,7 @@ TEST(BodyIdentities, Identities) {
                    "And %c, %d"),
             "Equal"),
       1);
-  // Of bounds, choices and magnitudes, and what they are where they are chosen.
+  // Comparisons of bounds, choices and magnitudes, and their values under a condition.
   EXPECT_EQ(nodes(joined("%m = Max %i, %five\n%f = Less %m, %four"), "Where"), 0) << "never";
   EXPECT_EQ(nodes(joined("%m = Min %i, %five\n%f = Less %m, %four"), "Min"), 0);
   EXPECT_EQ(nodes(joined("%m = Abs %i\n%c = Less %m, %four\n%d = Greater %i, %five\n%f = And %c, %d"), "Where"), 0);
@@ -152,7 +152,7 @@ TEST(BodyIdentities, Identities) {
   EXPECT_EQ(nodes(of(nested + "%a = Max %i, %five\n%y = Where %c, %five, %a"), "Where"), 1) << "it is 4 as well";
   EXPECT_EQ(nodes(of(nested + "%a = Max %i, %five\n%y = Where %d, %five, %a"), "Where"), 0) << "%a";
   EXPECT_EQ(nodes(of(nested + "%a = Max %i, %five\n%y = Where %c, %a, %five"), "Where"), 0) << "5 everywhere";
-  // Folds of what rises and falls with x.
+  // Extrema of functions that increase or decrease with x.
   const auto folded = [&](const std::string& operators) {
     return with_fewer_checks(
         body_of("graph @g(%x: f32[7, N], %z: f32[7, N]) -> %y {\n%axes = Constant {value = dense<i64[1]: 1>}\n%k = "
@@ -171,9 +171,9 @@ TEST(BodyIdentities, Identities) {
   EXPECT_EQ(along_rows("%a = Mul %x, %o\n%y = ReduceMax %a, %axes"), 1) << "of infinity it is NaN";
   EXPECT_EQ(along_rows("%a = Add %x, %k\n%m = ReduceMax %a, %axes\n%b = Sub %a, %m\n%y = ReduceSum %b, %axes"), 2)
       << "it is made anyway";
-  // One condition twice.
+  // The same condition twice.
   EXPECT_EQ(nodes(of("%c = Less %x, %k\n%a = Where %c, %x, %z\n%f = Neg %x\n%y = Where %c, %f, %a"), "Where"), 1);
-  // Conditions of one value, and of a value and the greater one.
+  // Conditions on one value, and conditions on a value and its maximum with another one.
   const auto within = [&](const char* inner, const char* choice) {
     return nodes(of(str("%c = ", inner, " %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where ", choice)),
                  "Where");
@@ -198,7 +198,7 @@ TEST(BodyIdentities, Identities) {
   EXPECT_EQ(floors("%a = Ceil %x\n%c = Sub %a, %k\n%d = Less %x, %k\n%f = Where %d, %c, %o\n%y = Floor %f"), 0);
   EXPECT_EQ(floors("%a = Ceil %x\n%c = Add %a, %z\n%y = Floor %c"), 1);
   EXPECT_EQ(floors("%h = Constant {value = dense<f32[]: 0.5>}\n%a = Floor %x\n%c = Mul %a, %h\n%y = Floor %c"), 2);
-  // What is known anyway.
+  // Redundant operators.
   EXPECT_EQ(count("%a = Min %i, %j\n%c = Max %i, %a\n%y = Neg %c"), 1u);
   EXPECT_EQ(count("%a = BitwiseOr %i, %j\n%c = BitwiseAnd %a, %j\n%y = Neg %c"), 1u);
   EXPECT_EQ(count("%a = Max %b, %e\n%c = Max %a, %e\n%y = Neg %c"), count("%a = Max %b, %e\n%y = Neg %a"));
@@ -220,7 +220,7 @@ TEST(BodyIdentities, Identities) {
   EXPECT_EQ(converts("%a = Relu %z"), 2);
   EXPECT_EQ(nodes(of("%a = Relu %x\n%c = Cast %a {to = type<i32[*]>}\n%y = Neg %c"), "Max"), 0)
       << "%x is not converted";
-  // What is converted to f32 and back.
+  // Integers converted to f32 and back.
   EXPECT_EQ(nodes(of("%a = Cast %b {to = type<f32[*]>}\n%c = Cast %a {to = type<i32[*]>}\n%y = Max %c, %i"), "Convert"),
             0);
   EXPECT_EQ(nodes(of("%a = Cast %b {to = type<f32[*]>}\n%c = Cast %a {to = type<i8[*]>}\n%y = Max %c, %e"), "Convert"),
@@ -247,7 +247,7 @@ TEST(BodyIdentities, Identities) {
                   "%u\n%y = Max %c, %v"),
             5u)
       << "0 - v: Neg is of numbers with signs";
-  // What is known of x - x, of what never falls, and of a number and itself.
+  // x - x, monotonic functions with only one value after conversion, and comparisons of a value with itself.
   EXPECT_EQ(nodes(of("%a = Sub %x, %x\n%c = Cast %a {to = type<i32[*]>}\n%y = Add %c, %i"), "Sub"), 0);
   EXPECT_EQ(nodes(of("%a = Sub %x, %x\n%y = Add %a, %z"), "Sub"), 1) << "of infinity it is NaN";
   EXPECT_EQ(nodes(of("%n = Abs %x\n%m = Neg %n\n%a = Sigmoid %m\n%c = Cast %a {to = type<i32[*]>}\n%y = Add %c, %i"),

@@ -1,5 +1,5 @@
-// Bodies whose code ignores some of what the operators specify, on all kinds of floats: NaN, infinities, zeros of both
-// signs, denormals, the limits of integers; compared with the reference, bit for bit except for which NaN it is.
+// Bodies whose code omits work that does not affect their results, on all kinds of floats: NaN, infinities, zeros of
+// both signs, denormals and the limits of integers. Compared with the reference bit for bit, except for bits of NaN.
 //
 // TENON_FUZZ_SEEDS sets the number of graphs, TENON_FUZZ_FIRST the first.
 #include "x86/body/numbers.hpp"
@@ -114,13 +114,13 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%c = Less %x, %z\n%a = Where %c, %x, %z\n%y = Max %a, %x",
       "%a = Div %x, %z\n%b = Max %a, %x\n%c = Min %b, %z\n%y = Max %c, %a",
       "%a = Cast %x {to = type<i32[*]>}\n%y = Add %a, %a",
-      // Beside what it is without a bound.
+      // Conversions of a value both with and without a bound.
       "%a = Relu %x\n%b = Cast %a {to = type<i32[*]>}\n%c = Cast %x {to = type<i32[*]>}\n%y = BitwiseXor %b, %c",
       "%s = Constant {value = dense<f32[]: -2.5>}\n%a = Max %x, %s\n%b = Cast %a {to = type<i32[*]>}\n%c = Cast %x {to "
       "= "
       "type<i32[*]>}\n%y = BitwiseXor %b, %c",
       "%a = Min %x, %k\n%b = Cast %x {to = type<i32[*]>}\n%c = Cast %a {to = type<i32[*]>}\n%y = BitwiseXor %b, %c",
-      // Choices within choices, and bits of both kinds.
+      // Choices within choices, and operators on bits.
       "%c = Less %x, %z\n%d = Greater %x, %k\n%a = Where %d, %x, %k\n%y = Where %c, %x, %a",
       "%c = Less %x, %z\n%d = Greater %x, %k\n%a = Where %d, %z, %x\n%y = Where %c, %a, %x",
       "%c = Less %x, %k\n%d = Less %x, %o\n%e = Greater %z, %k\n%f = Or %c, %e\n%a = Where %d, %z, %k\n%y = Where %f, "
@@ -154,7 +154,7 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%a = Floor %x\n%b = Mul %a, %a\n%c = Sub %b, %k\n%y = Ceil %c",
       "%a = Cast %x {to = type<i32[*]>}\n%b = Cast %a {to = type<f32[*]>}\n%c = Round %z\n%d = Add %b, %c\n%y = Floor "
       "%d",
-      // One more than a narrow type holds, above and below.
+      // Bounds that are one more than the maximum of a narrow type, and one less than the minimum.
       "%w = Constant {value = dense<f32[]: 128>}\n%a = Clip %x, %o, %w\n%y = Cast %a {to = type<i32[*]>}",
       "%w = Constant {value = dense<f32[]: 32768>}\n%a = Clip %x, %o, %w\n%y = Cast %a {to = type<i32[*]>}",
       "%w = Constant {value = dense<f32[]: -129>}\n%a = Clip %x, %w, %k\n%y = Cast %a {to = type<i32[*]>}",
@@ -176,14 +176,14 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%c = Greater %x, %o\n%a = Where %c, %o, %x\n%b = Greater %a, %k\n%y = Where %b, %z, %a",
       "%c = Equal %x, %o\n%a = Where %c, %x, %k\n%b = Max %a, %o\n%d = Abs %a\n%y = Where %c, %b, %d",
       "%c = Less %x, %z\n%d = Not %c\n%e = Greater %z, %o\n%f = And %d, %e\n%g = Or %f, %c\n%y = Where %g, %x, %z",
-      // Unsigned integers that i32 holds, and others.
+      // Unsigned integers that i32 can represent, and others.
       "%a = Cast %x {to = type<u32[*]>}\n%b = Cast %z {to = type<u32[*]>}\n%c = Less %a, %b\n%y = Where %c, %x, %z",
       "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %z {to = type<u8[*]>}\n%c = Less %a, %b\n%y = Where %c, %x, %z",
       "%a = Cast %x {to = type<u16[*]>}\n%b = Cast %k {to = type<u16[*]>}\n%c = LessOrEqual %a, %b\n%d = Greater %b, "
       "%a\n%e = Xor %c, %d\n%y = Where %e, %x, %z",
       "%a = Cast %x {to = type<u8[*]>}\n%b = Cast %k {to = type<u8[*]>}\n%c = LessOrEqual %a, %b\n%d = Greater %a, "
       "%b\n%e = Or %c, %d\n%y = Where %e, %x, %z",
-      // Bits of integers with signs and without, against numbers that these have or have not.
+      // Bits of signed and unsigned integers, bounded by numbers in and out of their ranges.
       "%a = Cast %x {to = type<i8[*]>}\n%b = Cast %z {to = type<i8[*]>}\n%i = Cast %a {to = type<i32[*]>}\n%j = Cast "
       "%b "
       "{to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: -128>}\n%c = BitwiseAnd %i, %j\n%d = BitwiseOr %i, %j\n"
@@ -242,12 +242,12 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: -7>}\n%t = Constant {value = dense<i32[]: "
       "100>}\n%c = Less %i, %t\n%a = Where %c, %s, %t\n%b = Mul %a, %t\n%d = BitwiseXor %b, %s\n%e = Cast %d {to = "
       "type<i8[*]>}\n%f = Cast %e {to = type<i32[*]>}\n%y = Sub %f, %b",
-      // Choices by conditions of one value, one within the other.
+      // Nested choices by conditions on one value.
       "%c = Less %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %a, %o",
       "%c = Greater %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %a, %k",
       "%c = Less %x, %o\n%d = Less %x, %k\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a",
       "%c = Less %x, %k\n%d = Less %x, %o\n%a = Where %c, %z, %x\n%y = Where %d, %k, %a",
-      // Operators on choices by way of comparisons, and comparisons of one integer with numbers.
+      // Comparisons of choices, and comparisons of one integer with several numbers.
       "%c = Less %x, %z\n%a = Where %c, %k, %o\n%d = LessOrEqual %a, %o\n%b = Where %d, %a, %k\n%e = Greater %b, "
       "%a\n%f = Or %d, %e\n%g = Where %f, %o, %b\n%h = Sub %g, %a\n%y = Mul %h, %k",
       "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 1>}\n%t = Constant {value = dense<i32[]: "
@@ -264,13 +264,13 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "dense<i32[]: -3>}\n%a = Neg %i\n%b = Sub %i, %s\n%e = Sub %t, %b\n%c = Less %a, %t\n%d = GreaterOrEqual %b, "
       "%t\n%f = And %c, %d\n%g = LessOrEqual %e, %s\n%h = Greater %i, %t\n%j = And %g, %h\n%l = Or %f, %j\n%m = Where "
       "%l, %x, %z\n%n = Or %c, %h\n%y = Where %n, %m, %k",
-      // Sums with constants that come to other sums, and are compared.
+      // Sums with constants that simplify to other sums, and comparisons of these.
       "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 3>}\n%p "
       "= "
       "Add %i, %s\n%d = Sub %i, %j\n%q = Sub %p, %j\n%e = Add %d, %s\n%c = Less %e, %s\n%a = Where %c, %p, %q\n%f = "
       "Add "
       "%i, %i\n%g = Sub %f, %s\n%h = Greater %g, %s\n%l = Where %h, %a, %e\n%m = Sub %l, %d\n%y = BitwiseXor %m, %p",
-      // Bounds, choices, magnitudes and sums of one integer, compared with numbers, and chosen by that.
+      // Bounds, choices, magnitudes and sums of one integer, compared with numbers and selected by the results.
       "%i = Cast %x {to = type<i32[*]>}\n%s = Constant {value = dense<i32[]: 2147483647>}\n%t = Constant {value = "
       "dense<i32[]: -2147483648>}\n%u = Constant {value = dense<i32[]: 1>}\n%a = Abs %i\n%c = Less %a, %u\n%b = Sub "
       "%u, "
@@ -282,9 +282,9 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
       "%i = Cast %x {to = type<u32[*]>}\n%s = Constant {value = dense<u32[]: 4294967295>}\n%t = Constant {value = "
       "dense<u32[]: 255>}\n%a = Min %i, %t\n%b = Add %a, %s\n%c = Greater %b, %t\n%d = Where %c, %i, %a\n%e = Max %d, "
       "%t\n%f = Less %e, %s\n%y = Where %f, %x, %z",
-      // The greater and the less of the same twice, of zeros too.
+      // Repeated extrema of the same values, also of zeros.
       "%a = Relu %x\n%b = Sub %a, %x\n%c = Min %b, %x\n%d = Min %c, %b\n%y = Mul %d, %k",
-      // What is the greater already.
+      // Extrema of a value that is already the greater one.
       "%a = Max %x, %z\n%b = Max %a, %x\n%c = Min %z, %b\n%d = Min %c, %b\n%e = Max %d, %d\n%y = Min %e, %k",
       // Sums of integers.
       "%i = Cast %x {to = type<i32[*]>}\n%j = Cast %z {to = type<i32[*]>}\n%a = Add %i, %j\n%b = Sub %a, %i\n%c = "
@@ -304,7 +304,7 @@ TEST_P(BodyNumbers, GraphsOnAllPairs) {
   EXPECT_EQ(snippets_, std::size(kGraphs));
 }
 
-// The maximum and minimum of functions monotonic in x. Rows of two zeros are left out, for which it may be either.
+// The maximum and minimum of functions monotonic in x. Without rows of two zeros, where either may be the result.
 TEST_P(BodyNumbers, GreatestOfAllPairs) {
   const char* const kGraphs[] = {
       "%a = Add %x, %k\n%y = ReduceMax %a, %axes",
@@ -336,7 +336,7 @@ TEST_P(BodyNumbers, GreatestOfAllPairs) {
   EXPECT_EQ(snippets_, std::size(kGraphs));
 }
 
-// With operators whose results are the same everywhere.
+// Random graphs of exact operators only.
 TEST_P(BodyNumbers, DrawnGraphsOfSpecialNumbers) {
   const std::vector<float>& numbers = special_numbers();
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(300);
@@ -399,7 +399,7 @@ TEST(BodyNumbersOfGraphs, OneInstructionWhereNaNComesByItself) {
   EXPECT_EQ(nodes(of("%a = Abs %x\n%y = Max %a, %x"), "ClampLow"), 1);
   EXPECT_EQ(nodes(of("%f = Cast %b {to = type<f32[*]>}\n%y = Min %f, %x"), "ClampHigh"), 1);
   EXPECT_EQ(nodes(of("%y = Max %x, %z"), "Max"), 1);
-  // 0 of the byte and -0 of x: the second.
+  // Of the byte's 0 and x = -0, the result is the second.
   EXPECT_EQ(nodes(of("%f = Cast %b {to = type<f32[*]>}\n%y = Min %x, %f"), "Min"), 1);
   EXPECT_EQ(nodes(of("%s = Sqrt %x\n%y = Max %s, %x"), "Max"), 1) << "the root of -1 is NaN";
 }
@@ -418,7 +418,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   EXPECT_EQ(nodes(of("%c = Less %x, %k\n%d = LessOrEqual %x, %o\n%e = And %c, %d" + where), "Less"), 0);
   EXPECT_EQ(nodes(of("%c = Less %x, %k\n%d = LessOrEqual %z, %o\n%e = And %c, %d" + where), "And"), 1);
   EXPECT_EQ(nodes(of("%c = Less %x, %o\n%d = Greater %x, %k\n%e = And %c, %d" + where), "Where"), 0) << "it is false";
-  // Of all numbers, but not of NaN.
+  // True for all numbers, but not for NaN.
   EXPECT_EQ(nodes(of("%c = Greater %x, %o\n%d = Less %x, %k\n%e = Or %c, %d" + where), "Where"), 1);
   EXPECT_EQ(nodes(of("%c = Less %i, %five\n%d = Less %i, %six\n%e = And %c, %d" + where), "And"), 0);
   // Ranges that together hold all integers, where one ends next to the beginning of the other.
@@ -431,7 +431,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   const std::string alone = "%c = Less %i, %five\n%a = Where %c, %six, %i\n%e = Less %a, %six";
   EXPECT_EQ(nodes(of(alone + where), "Where"), 1);
   EXPECT_EQ(nodes(of(alone + where), "Equal"), 1) << "5 alone";
-  // No bits but those of a byte, and at least those of a constant.
+  // Integers with only the bits of a byte, and with at least the bits of a constant.
   const std::string byte = "%s = Constant {value = dense<i32[]: 255>}\n%t = BitwiseAnd %i, %s\n";
   EXPECT_EQ(nodes(of(byte + "%e = Greater %t, %s" + where), "Where"), 0);
   EXPECT_EQ(nodes(of(byte + "%e = GreaterOrEqual %t, %s" + where), "Where"), 1);
@@ -440,7 +440,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   EXPECT_EQ(nodes(of(byte + "%u = BitwiseXor %t, %six\n%e = Greater %u, %s" + where), "Where"), 0);
   EXPECT_EQ(nodes(of(byte + "%u = BitwiseNot %t\n%e = Less %u, %five" + where), "Where"), 0);
   EXPECT_EQ(nodes(of(byte + "%u = BitwiseNot %t\n%e = LessOrEqual %t, %u" + where), "Where"), 0) << "of two values";
-  // What is the same everywhere then, and numbers that can be but one.
+  // Results that then have only one possible value.
   EXPECT_EQ(nodes(of(byte + "%c = LessOrEqual %t, %s\n%a = Where %c, %five, %i\n%y = Add %a, %i"), "Where"), 0);
   EXPECT_EQ(nodes(of(byte + "%c = LessOrEqual %t, %s\n%y = Where %c, %five, %i"), "Where"), 0);
   const std::string five = "%p = Min %t, %s\n%c = Greater %p, %s\n%a = Where %c, %t, %five\n%m = Mul %a, %six\n";
@@ -458,7 +458,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
                      where),
                   "Where"),
             0);
-  // Of conditions that And and Or join.
+  // Choices by conditions that are combined by And and Or.
   const std::string joined = "%c = Less %x, %o\n%d = Less %x, %k\n%f = Greater %z, %k\n";
   EXPECT_EQ(nodes(of(joined + "%e = Or %d, %f\n%a = Where %c, %z, %k\n%y = Where %e, %x, %a"), "Where"), 1);
   EXPECT_EQ(nodes(of(joined + "%e = Or %c, %f\n%a = Where %d, %z, %k\n%y = Where %e, %x, %a"), "Where"), 2);
@@ -469,7 +469,7 @@ TEST(BodyNumbersOfGraphs, ConditionsThatSayNoMore) {
   EXPECT_EQ(nodes(of(positive + "%y = Max %a, %k"), "ClampLow"), 1);
 }
 
-// A choice inside a choice of the same is one choice with both conditions.
+// Nested choices that share a value become one choice with both conditions.
 TEST(BodyNumbersOfGraphs, ChoicesOfTheSame) {
   const auto of = [](const std::string& choices) {
     const snippet::Body body = with_fewer_checks(
@@ -489,7 +489,7 @@ TEST(BodyNumbersOfGraphs, ChoicesOfTheSame) {
   EXPECT_EQ(of("%a = Where %f, %x, %z\n%y = Where %c, %a, %x"), "Less Greater Not And Where ");
   EXPECT_EQ(of("%a = Where %d, %x, %z\n%b = Where %c, %x, %a\n%y = Sub %b, %a"), "Less Greater Where Where Sub ")
       << "others read it";
-  // The choice within is made for fewer elements than it was: %g is %v.
+  // %g is %v, so the inner choice is computed for fewer elements than before.
   EXPECT_EQ(of("%a = Where %e, %u, %g\n%y = Where %c, %a, %g"), "Less Less And Where ");
   EXPECT_EQ(of("%a = Where %e, %u, %g\n%b = Where %c, %a, %g\n%h = Mul %x, %a\n%y = Mul %h, %b"),
             "Less Less Where Where Mul Mul ")
@@ -514,7 +514,7 @@ TEST(BodyNumbersOfGraphs, MadeForFewerElements) {
   EXPECT_EQ(of("%j = Sub %i, %i\n%y = Neg %j").nodes.size(), 2u);
   EXPECT_EQ(of("%c = Abs %x\n%d = Less %c, %o\n%y = Where %d, %x, %k").nodes.size(), 2u);
   EXPECT_EQ(of("%y = Where %never, %x, %r").nodes.size(), 1u);
-  // And operators applied to such values.
+  // Operators applied to such values.
   EXPECT_EQ(elements(of("%e = Exp %a\n%y = Add %e, %x"), "Exp"), 1);
   EXPECT_EQ(elements(of("%e = Exp %a\n%y = Neg %e"), "Exp"), 1);
   EXPECT_EQ(elements(of("%e = Exp %a\n%y = Neg %e"), "Spread"), 2);
@@ -619,7 +619,7 @@ TEST(BodyNumbersOfGraphs, PowersOfWhatIsLessTheGreatest) {
   EXPECT_EQ(below_1("%m = ReduceMin %x, %axes\n%d = Sub %x, %m\n%y = Exp %d"), 0);
 }
 
-// That a quotient needs no scale.
+// Divisors for which a quotient by products needs no scaling.
 TEST(BodyNumbersOfGraphs, ModerateDivisors) {
   const auto moderate = [](const std::string& operators) {
     const snippet::Body body = with_fewer_checks(
@@ -644,7 +644,7 @@ TEST(BodyNumbersOfGraphs, ModerateDivisors) {
   EXPECT_FALSE(moderate("%a = Sqrt %z\n%d = ReduceProd %a, %axes"));
 }
 
-// Where products compute the root: not for denormals.
+// Operands whose roots may be computed by products: they are never denormal.
 TEST(BodyNumbersOfGraphs, ModerateRoots) {
   const auto moderate = [](const std::string& operators) {
     const snippet::Body body = with_fewer_checks(

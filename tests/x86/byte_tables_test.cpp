@@ -1,4 +1,4 @@
-// Functions of one byte by tables: the rows of the emitter table for every byte, which bodies have tables, and graphs
+// Functions of one byte by tables: the rows of the emitter table for every byte, the bodies that get tables, and graphs
 // compared with the reference at all widths.
 #include "x86/body/byte_tables.hpp"
 
@@ -38,7 +38,7 @@ int32_t extended(uint64_t entry, bool is_signed) {
 
 // ---- Rows ----
 
-// Each entry, whatever the other bits of its lane.
+// Each entry, with arbitrary other bits in the lane.
 TEST(ByteTableRows, LookUpEveryByte) {
   std::mt19937 random(kSeed);
   size_t rows = 0;
@@ -84,7 +84,7 @@ TEST(ByteTableRows, SayTheirRange) {
 
 // ---- Bodies ----
 
-// Of a vector, as with_byte_tables() counts them: three for a table, one for each other operator.
+// Cycles of a vector for with_byte_tables(): ByteTableBytes costs 8, operators on floats 1, others 4.
 double three_for_tables(const Body& body, const BodyNode& node) {
   if (node.op == "ByteTableBytes") return 8;
   const bool is_float = body.values[static_cast<size_t>(node.result)].element == kF32 ||
@@ -92,7 +92,7 @@ double three_for_tables(const Body& body, const BodyNode& node) {
   return is_float ? 1 : 4;
 }
 
-// x to y by `operators`, between DequantizeLinear of scale 1/32 and QuantizeLinear of scale 1/64.
+// Computes y from x by `operators`, with DequantizeLinear of scale 1/32 before; %t is the scale 1/64 of a result.
 std::string quantised(const std::string& operators, const std::string& element = "u8", const std::string& n = "N",
                       const std::string& results = "%y") {
   return str("graph @g(%x: ", element, "[", n, "], %z: ", element, "[", n, "], %f: f32[", n, "]) -> ", results,
@@ -110,7 +110,7 @@ TEST(ByteTables, TakeThePlaceOfAll) {
   EXPECT_EQ(body.nodes[0].operands[0], body.inputs[0].value);
   EXPECT_EQ(body.nodes[0].result, body.outputs[0].value);
   EXPECT_TRUE(snippet::verify(body).ok());
-  // 128 + 64 / (1 + e^-((x - 128) / 32)), rounded.
+  // y = 128 + 64 / (1 + e^-((x - 128) / 32)), rounded.
   const TableWords words = words_of_table(body.nodes[0].attributes);
   const auto entry = [&](size_t i) { return words[i / 4] >> 8 * (i % 4) & 255; };
   EXPECT_EQ(entry(0), 129u);
@@ -146,7 +146,7 @@ TEST(ByteTables, AreOfResultsThatAByteHolds) {
 
 TEST(ByteTables, HaveToPay) {
   EXPECT_EQ(tables(tabulated("graph @g(%x: u8[N]) -> %y {\n%a = BitwiseNot %x\n%y = Neg %a\n}")), 0);
-  // What others need is computed anyway.
+  // Values with other readers are computed anyway, so a table saves less.
   const std::string sigmoid = "%b = Sigmoid %a\n%y = QuantizeLinear %b, %t, %p";
   const auto dear = [](const Body& body, const BodyNode& node) {
     return node.op == "ByteTableBytes" ? 28 : three_for_tables(body, node);
@@ -175,7 +175,7 @@ class ByteTableGraphs : public ::testing::TestWithParam<Machine> {
     if (GetParam().vbmi) made.features.emplace_back(kVbmi);
     return made;
   }
-  // Instructions of the first form's code.
+  // The number of such instructions in the first form.
   int64_t count(const std::string& text, std::string_view op) const {
     const FormMaker maker(target(), **jitter_table(), {});
     const Body body = testing::body_of(text);
@@ -212,7 +212,7 @@ TEST_P(ByteTableGraphs, AreTheReference) {
         const Tensor f = tenon::testing::random_tensor(random, kF32, {n}, -2, 2);
         auto graph = testing::graph_of(text);
         const std::vector<Tensor> expected = on_reference(*graph, {Datum(x), Datum(z), Datum(f)});
-        // Those of small caches have code of all forms.
+        // With small caches, code of all forms is used.
         for (const bool small_caches : {false, true}) {
           auto run = testing::graph_of(text);
           GuardedGraph runner(target(), {.contract = false, .bounds = false, .small_caches = small_caches});
@@ -226,7 +226,7 @@ TEST_P(ByteTableGraphs, AreTheReference) {
   }
 }
 
-// A chain of operators that begins and ends with a byte.
+// Random chains of operators that begin and end with a byte.
 TEST_P(ByteTableGraphs, DrawnOnesAreTheReference) {
   const char* const kFloats[] = {"Sigmoid %", "Tanh %",    "Exp %",     "Abs %",      "Neg %",
                                  "Floor %",   "Erf %",     "Mul %t, %", "Add %s, %",  "Max %t, %",
@@ -258,7 +258,7 @@ TEST_P(ByteTableGraphs, DrawnOnesAreTheReference) {
   EXPECT_GT(tabulated, seeds / 2);
 }
 
-// A whole vector of bytes at once, and beyond the caches in several stretches.
+// Processes a whole vector of bytes at once; beyond the caches, several stretches in parallel.
 TEST_P(ByteTableGraphs, GoAsBytes) {
   const std::string text = quantised("%b = Sigmoid %a\n%y = QuantizeLinear %b, %t, %p");
   EXPECT_EQ(count(text, "ByteTableBytes"), 1);

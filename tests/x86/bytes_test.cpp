@@ -1,5 +1,5 @@
 // Arithmetic of narrow integers, in byte lanes where possible, and conversions of floats to them: every pair of bytes,
-// numbers that no integer represents, and drawn graphs, compared with the reference and between guard pages.
+// numbers that no integer represents, and random graphs, compared with the reference, between guard pages.
 //
 // TENON_FUZZ_SEEDS sets the number of graphs, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class Bytes : public ::testing::TestWithParam<Isa> {
   void SetUp() override {
     if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
   }
-  // A vector of bytes.
+  // The number of bytes in a vector.
   static int64_t vector() { return vector_bits(GetParam()) / 8; }
 
   static std::unique_ptr<Graph> graph_of(const std::string& text) {
@@ -45,7 +45,7 @@ class Bytes : public ::testing::TestWithParam<Isa> {
       ASSERT_TRUE(comparison.equal) << "output " << i << ": " << comparison.difference << "\n" << text;
     }
   }
-  // Instructions of the first form's code.
+  // The number of such instructions in the first form.
   static int64_t count(const std::string& text, std::string_view ending) {
     auto graph = graph_of(text);
     GuardedGraph runner(GetParam(), {.small_caches = false});
@@ -61,7 +61,7 @@ class Bytes : public ::testing::TestWithParam<Isa> {
   }
 };
 
-// Each operator on all pairs of bytes, and on fewer of them; results are used as bytes, as 32 bits and as floats.
+// Each operator on all pairs of bytes, and at other widths, where the results are also used as floats.
 TEST_P(Bytes, AllPairs) {
   const char* const kBodies[] = {
       "%y = Add %x, %z",
@@ -80,7 +80,7 @@ TEST_P(Bytes, AllPairs) {
       "%c = LessOrEqual %x, %z\n%d = Not %c\n%e = Greater %x, %k\n%f = Or %d, %e\n%y = Where %f, %z, %x",
       "%c = GreaterOrEqual %x, %z\n%d = Equal %x, %k\n%e = Xor %c, %d\n%a = Mul %x, %k\n%y = Where %e, %a, %x",
       "%a = Add %x, %z\n%b = Sub %a, %k\n%c = Max %b, %z\n%d = Mul %c, %c\n%y = Min %d, %x",
-      // What becomes another sum, and comparisons by their opposites.
+      // Sums that are simplified, and comparisons replaced by their opposites.
       "%a = Mul %x, %k\n%b = Sub %a, %x\n%c = Sub %z, %b\n%d = Add %c, %x\n%e = BitwiseNot %d\n%y = Max %e, %z",
       "%a = Sub %x, %k\n%b = BitwiseXor %a, %z\n%c = Sub %b, %k\n%d = Add %c, %x\n%y = Min %d, %b",
       "%c = Less %x, %z\n%d = Greater %x, %z\n%e = Or %c, %d\n%a = Where %e, %z, %k\n%y = Add %a, %x",
@@ -118,7 +118,7 @@ TEST_P(Bytes, AllPairs) {
   }
 }
 
-// The magnitude of -128 is not a byte; its negative is itself.
+// The negative of -128 is -128, and its magnitude is not an i8.
 TEST_P(Bytes, OfOne) {
   Tensor x = *Tensor::zeros(kI8, {512});
   for (int64_t i = 0; i < 512; ++i) x.set_int(i, i % 256 - 128);
@@ -172,7 +172,7 @@ TEST_P(Bytes, OneNumberEverywhere) {
   }
 }
 
-// Sums and shifts for some constants, products for the others.
+// Products by some constants become sums and shifts, those by others remain.
 TEST_P(Bytes, ProductsByConstants) {
   for (const char* element : {"i8", "u8"}) {
     const ElementType type = *ElementType::parse(element);
@@ -196,8 +196,8 @@ TEST_P(Bytes, ProductsByConstants) {
   EXPECT_GT(of(77, "MulBytes"), 0);
 }
 
-// A condition per row beside those per element; bytes whose sums are used as floats and as 32-bit integers, and such
-// integers of which only low bytes remain.
+// A condition per row combined with conditions per element; sums of bytes that are used as floats and as 32-bit
+// integers; 32-bit integers of which only low bytes are used.
 TEST_P(Bytes, BesideOtherLanes) {
   std::mt19937 random(3);
   const char* const kBodies[] = {
@@ -208,7 +208,7 @@ TEST_P(Bytes, BesideOtherLanes) {
       // A choice between two values that are equal in all lanes; no tensor of bytes.
       "%b = Cast %w {to = type<i8[*]>}\n%c = Less %b, %r\n%d = Where %c, %r, %k\n%e = Less %d, %b\n%y = Where %e, %k, "
       "%b",
-      // With operators on bytes that are equal in all lanes.
+      // Operators on bytes that are equal in all lanes.
       "%a = BitwiseOr %r, %k\n%c = Less %x, %r\n%b = Where %c, %x, %a\n%d = Less %b, %k\n%e = Mul %b, %a\n%y = Where "
       "%d, %e, %x",
       "%a = Abs %w\n%b = Cast %a {to = type<i8[*]>}\n%c = Cast %w {to = type<i8[*]>}\n%d = Max %b, %c\n%e = Add %d, "
@@ -273,8 +273,7 @@ TEST_P(Bytes, ChosenByOtherLanes) {
     }
 }
 
-// What is clamped before it is converted needs no more: NaN is 0 all the same, whoever reads it.
-// On avx2 these want more registers than there are, and are faster than four vectors of 32 bits all the same.
+// On avx2 this body needs more registers than are available, and is still faster than with four vectors of 32 bits.
 TEST_P(Bytes, ThatSpill) {
   const std::string text =
       str("graph @g(%x: i8[7,102], %v: i32[1,102], %s: f16[1,1]) -> %y {\n",
@@ -295,7 +294,7 @@ TEST_P(Bytes, ThatSpill) {
   }
 }
 
-// Together with many other operations, and including the cost of packing bytes of 32-bit lanes for each store.
+// Byte lanes that spill are used together with many other operations, since 32-bit lanes would have to be packed.
 TEST_P(Bytes, ThatSpillBesideFloats) {
   const std::string text =
       "graph @g(%x: f32[N]) -> %y {\n%c = Constant {value = dense<f32[]: 0.55>}\n"
@@ -307,6 +306,7 @@ TEST_P(Bytes, ThatSpillBesideFloats) {
   EXPECT_EQ(count(text, "StoreBytes"), 1);
 }
 
+// Floats that are clamped before conversion need no further check: NaN becomes 0 as well, for all readers.
 TEST_P(Bytes, FloatsThatNoByteHolds) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> numbers{0,    -0.0f, 0.9f,   -0.9f,  1,     -1,    127,    127.9f, 128,    -128,  -128.9f,
@@ -330,7 +330,8 @@ TEST_P(Bytes, FloatsThatNoByteHolds) {
   EXPECT_GT(count("graph @g(%x: f32[N]) -> %y {\n%y = Cast %x {to = type<u8[*]>}\n}", "ConvertInRange"), 0);
 }
 
-// Clamped floats, of which four vectors become one of bytes: packing saturates, but not for other readers.
+// Clamped floats, four vectors of which are packed into one of bytes. Packing saturates, which does not help readers of
+// the floats.
 TEST_P(Bytes, FloatsThatAreClamped) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::vector<float> numbers{0,      -0.0f,   -0.5f,   0.5f,  4.9f,   -4.9f,  100, 126.6f, 127.5f,
@@ -348,7 +349,7 @@ TEST_P(Bytes, FloatsThatAreClamped) {
       for (int64_t i = 0; i < n; ++i) x.set_double(i, numbers[static_cast<size_t>(i) % numbers.size()]);
       for (const char* outputs : {"%y", "%y, %b", "%y, %low", "%y, %a, %wide"}) {
         for (const char* of : {"%x", "%low"}) {
-          for (const char* by : {"%b", "%i"}) {  // at once, and modulo 256
+          for (const char* by : {"%b", "%i"}) {  // directly, and modulo 256
             expect_exact(str("graph @g(%x: f32[", n, "]) -> (", outputs, ") {\n%l = Constant {value = dense<f32[]: ",
                              least, ">}\n%h = Constant {value = dense<f32[]: ", most, ">}\n%low = Relu %x\n%b = Clip ",
                              of, ", %l, %h\n%i = Cast %b {to = type<i32[*]>}\n%a = Cast ", by, " {to = type<", to,
@@ -369,7 +370,7 @@ TEST_P(Bytes, FloatsThatAreClamped) {
   EXPECT_EQ(lower_bounds("i8"), 0);
 }
 
-// Floats that are never NaN: packing to i8 enforces the lower bound, too.
+// Floats that are never NaN: packing to i8 enforces the lower bound as well.
 TEST_P(Bytes, NumbersThatAreClamped) {
   const std::vector<int> numbers{0,    1,    -1,   253,  254,   255,    256,        257,        -255,
                                  -256, -257, -258, 9999, -9999, 100000, 2147483647, -2147483647};
@@ -418,7 +419,7 @@ TEST_P(Bytes, QuantisedNumbersAreRoundedAndKeptInRange) {
       }
     }
   }
-  // One conversion a vector, which rounds, and nothing that looks for NaN.
+  // One conversion per vector, which rounds, and no check for NaN.
   const std::string text =
       "graph @g(%x: f32[N]) -> %y {\n%s = Constant {value = dense<f32[]: 0.3>}\n%z = Constant "
       "{value = dense<u8[]: 100>}\n%y = QuantizeLinear %x, %s, %z\n}";
@@ -426,7 +427,7 @@ TEST_P(Bytes, QuantisedNumbersAreRoundedAndKeptInRange) {
   for (const char* spared : {"RoundEven", "Wrap", "Where", "NotEqual"}) EXPECT_EQ(count(text, spared), 0) << spared;
 }
 
-// As drawn by drawn_loops_bench: all types, known extents and shapes.
+// Random graphs as in drawn_loops_bench: all types, known extents and shapes.
 TEST_P(Bytes, DrawnGraphsKeepToTheBounds) {
   GuardedGraph runner(testing::target_of_machine(GetParam()), {.small_caches = false});
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(200);

@@ -24,7 +24,7 @@ CodeObject sample(const std::string& name, size_t bytes = 100) {
   return object;
 }
 
-// A folder of its own, removed after the test.
+// Each test has its own folder, which is removed afterwards.
 class CodeCacheTest : public ::testing::Test {
  protected:
   CodeCacheTest() {
@@ -75,7 +75,7 @@ TEST_F(CodeCacheTest, EveryDamageIsNoticed) {
   EXPECT_FALSE(read_code_object(good, code_key("other", Isa::avx512)).ok()) << "a file under another's name";
 }
 
-// With a valid hash, as an attacker would write it. None of it is run here.
+// Corrupted files with a valid hash, as an attacker would write them. Their code is not run here.
 TEST(CodeFile, SpoiltOnesAreReadOrRefused) {
   const CodeKey key = code_key("kernel", Isa::avx512);
   tenon::testing::Spoilt files;

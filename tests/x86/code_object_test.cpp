@@ -26,7 +26,7 @@ TEST(CodeMarks, TellsWhoseCodeAnOffsetIs) {
 }
 
 TEST(CodeMarks, AreEqualByWhatTheySay) {
-  // Wherever their texts are stored: the label occurs twice in these.
+  // Equality does not depend on how texts are stored; these have one label twice.
   const CodeMarks again{{0, "Exp a", "x"}, {8, "", "y"}, {9, "Exp a", "z"}};
   EXPECT_EQ(again, (CodeMarks{{0, "Exp a", "x"}, {8, "", "y"}, {9, "Exp a", "z"}}));
   EXPECT_NE(again, kMarks);

@@ -42,7 +42,7 @@ TEST(X86Context, TheConstantsLieBehindTheCodeAligned) {
   EXPECT_EQ(bits, 0x3f800000u);
 }
 
-// Instructions of all encodings with constants, whose positions finish() reports.
+// Instructions of all encodings, with constants, whose addresses finish() fills in.
 void write_piece(X86Context& c, int piece, size_t first, size_t last) {
   using Xbyak::util::rcx;
   using Xbyak::util::rsi;
@@ -75,7 +75,7 @@ TEST(X86Context, CodeInTurnIsThatWrittenInTurn) {
   ConstantPool pool, other_pool;
   X86Context c(Isa::avx512, pool), other(Isa::avx512, other_pool);
   for (X86Context* one : {&c, &other}) one->gen().mov(Xbyak::util::ecx, 1);
-  // In the order in which the pieces are written.
+  // Constants have the order in which the pieces are written.
   for (X86Context* one : {&c, &other})
     for (const uint32_t bits : {7, 8, 9}) one->constants().add(kF32, bits);
   const auto made = c.in_turn(2, [&](size_t piece) -> Result<void> {
@@ -92,7 +92,7 @@ TEST(X86Context, CodeInTurnIsThatWrittenInTurn) {
   EXPECT_EQ(in_turn.bytes, expected.bytes);
 }
 
-// As if it had been written last, and listed under the code that requested it.
+// Equals code that is written last, and is listed under the code that requested it.
 TEST(X86Context, CodeThatSeldomRunsLiesBehindAllOther) {
   ConstantPool pool, other_pool;
   X86Context c(Isa::avx2, pool), other(Isa::avx2, other_pool);
@@ -177,7 +177,8 @@ TEST(X86Context, CodeThatKeepsNoConstantsDoesNotJump) {
   EXPECT_TRUE(object.marks.empty());
 }
 
-// Relative to its memory, which must be aligned to a cache line, as code is where it runs.
+// Positions are aligned relative to the beginning of the code, so the buffer must be aligned to a cache line, as
+// executable memory is.
 TEST(X86Context, CodeIsAlignedWhereverItHasGrownTo) {
   ConstantPool pool;
   X86Context c(Isa::avx2, pool);

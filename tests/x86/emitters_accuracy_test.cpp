@@ -84,12 +84,12 @@ void walk_floats(Walk& walk, const MathCase& math) {
   if (!math.unary) {
     const std::vector<Column> pairs = sample_columns(kF32, 2, kSeed);
     for (size_t i = 0; i < pairs[0].bits.size(); ++i) walk.add(pairs[0].bits[i], pairs[1].bits[i]);
-    // Each alone in a vector of ordinary ones, which code may take a shorter way for.
+    // Each pair alone in a vector of ordinary ones, for which code may have a shorter path.
     constexpr uint64_t kTwo = 0x40000000, kThree = 0x40400000;
     for (size_t i = 0; i < pairs[0].bits.size(); ++i)
       for (size_t lane = 0; lane < 16; ++lane)
         lane == i % 16 ? walk.add(pairs[0].bits[i], pairs[1].bits[i]) : walk.add(kThree, kTwo);
-    // b of a size that a^b is finite for, a at a stride.
+    // a at a stride, with b of a size for which a^b is finite.
     uint64_t step = stride() * 16 + 1;
     for (uint64_t x = 0; x < kFloats / 2; x += step) {
       const double log = std::log2(std::max(as_float(x), 1e-45f));
@@ -137,7 +137,7 @@ MathCase swish_of() {
   return made;
 }
 
-// With a small alpha, x is large where the gate ends, with a large one small; with 0, infinities have no result.
+// x is large at the end of the gate if alpha is small, and small if it is large. With 0, infinities have no result.
 TEST(SwishOfAlpha, IsAsStated) {
   const MathCase cases[] = {swish_of<0.0f>(),  swish_of<0x1p-44f>(), swish_of<-0x1p-44f>(), swish_of<0x1p-20f>(),
                             swish_of<-1.0f>(), swish_of<1e10f>(),    swish_of<-3.4e38f>()};
@@ -169,7 +169,7 @@ MathCase raise_by(std::initializer_list<std::string_view> flags) {
   return made;
 }
 
-// All numbers for which the row is used (x86/body/numbers.hpp).
+// Over all numbers for which the row is used (x86/body/numbers.hpp).
 TEST(PowersByConstants, AreAsStated) {
   const MathCase cases[] = {raise_by<2.4f>({}),
                             raise_by<0.3f>({}),
@@ -219,8 +219,8 @@ TEST(PowersByConstants, OfFewLanes) {
     }
 }
 
-// Results between 0 and the least float take the machine many times as long as others, and with masked scores all are
-// such.
+// Results between 0 and the least float take the machine many times as long as others, and all powers of masked scores
+// are such results.
 TEST(EmitterSpeed, PowersOfMaskedScoresDoNotUnderflow) {
   const MathCase& exponential = *std::ranges::find(math_cases(), "Exp", &MathCase::op);
   Column x{kF32, {}};
@@ -234,7 +234,7 @@ TEST(EmitterSpeed, PowersOfMaskedScoresDoNotUnderflow) {
     const unsigned raised = _MM_GET_EXCEPTION_STATE();
     ASSERT_TRUE(got.ok()) << got.error().message();
     for (const uint64_t bits : got->bits) EXPECT_EQ(bits, 0u) << isa_name(isa);
-    // One instruction of avx512 scales by a power of two, and is as fast where the result is none.
+    // On avx512 one instruction scales by a power of two, and underflow does not slow it down.
     const unsigned slow = isa == Isa::avx2 ? _MM_EXCEPT_UNDERFLOW | _MM_EXCEPT_DENORM : 0;
     EXPECT_EQ(raised & slow, 0u);
   }

@@ -25,7 +25,7 @@ class EmitterConversions : public testing::TestWithParam<Isa> {
     if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
   }
 
-  // The row of `op` for these types, in both placements that they allow, against `expected`.
+  // Compares the row of `op` for these types with `expected`, in both placements that the types allow.
   void expect(const char* op, const Attributes& attributes, const Column& column, ElementType to,
               std::span<const uint64_t> expected) {
     const std::array in{column.element}, out{to};
@@ -36,7 +36,7 @@ class EmitterConversions : public testing::TestWithParam<Isa> {
     const bool wide = column.element.bits() == 64 || to.bits() == 64;
     for (const int lanes : {lanes_of(GetParam(), kF32), lanes_of(GetParam(), kF64)}) {
       if (wide && lanes != lanes_of(GetParam(), kF64)) continue;
-      // A mask's register is not a vector's on avx512.
+      // On avx512 a mask and a vector cannot share a register.
       for (const int result_in : {-1, 0}) {
         if (column.element.is_bool() && GetParam() == Isa::avx512 && result_in == 0) continue;
         const RowRun run{found, GetParam(), lanes, {result_in}, attributes};
@@ -58,7 +58,7 @@ class EmitterConversions : public testing::TestWithParam<Isa> {
     const Column few{column.element, std::vector<uint64_t>(64)};
     for (const int lanes : {lanes_of(GetParam(), kF32), lanes_of(GetParam(), kF64)}) {
       if ((column.element.bits() == 64 || to.bits() == 64) && lanes != lanes_of(GetParam(), kF64)) continue;
-      // Some write their result at once unless it is in the operand's register.
+      // Some rows need scratch registers only if the result is in the operand's register.
       for (const int result_in : {-1, 0})
         if (!run_row({&row, GetParam(), lanes, {result_in}, attributes, 1}, std::span(&few, 1), to).ok())
           needed_.insert(&row);

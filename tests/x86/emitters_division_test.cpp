@@ -1,5 +1,5 @@
-// Quotients, remainders and powers of integers, and remainders of floats, in the hardest cases: near whole quotients,
-// at the limits of types, with operands of all sizes.
+// Quotients, remainders and powers of integers, and remainders of floats, in the hardest cases: near integral
+// quotients, at the limits of types, and with operands of all sizes.
 #include <bit>
 #include <cmath>
 #include <random>
@@ -18,7 +18,7 @@ class EmitterDivision : public testing::TestWithParam<Isa> {
     if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
   }
 
-  // Of every row of `op` for this type, at full and half vectors.
+  // Checks every row of `op` for this type, with full and half vectors.
   template <class Expected>
   void expect(std::string_view op, const Attributes& attributes, std::span<const Column> columns, Expected expected) {
     const ElementType type = columns[0].element;
@@ -153,7 +153,7 @@ TEST_P(EmitterDivision, OfIntegersThatFitF32) {
   check(uint32_t{});
 }
 
-// Any two numbers, numbers whose quotient has any size up to the limits of the type, and multiples.
+// Arbitrary pairs, pairs whose quotient has any size up to the limits of the type, and multiples.
 template <class T>
 std::vector<Column> float_pairs() {
   std::mt19937_64 random(kSeed);
@@ -175,7 +175,7 @@ std::vector<Column> float_pairs() {
       x = std::nextafter(y * T(random() % 100000), T(random() % 2 ? 1 : -1) * std::numeric_limits<T>::max());
     if (i % 64 == 0) x = kEnds[random() % std::size(kEnds)];
     if (i % 48 == 0) y = kEnds[random() % std::size(kEnds)];
-    // Runs of lanes with small quotients, so that not all vectors are left to the slow way.
+    // Runs of lanes with small quotients, so that not all vectors need the slow path.
     if (i / 64 % 2 == 0) x = T(static_cast<int32_t>(random())) / 64, y = T(static_cast<int32_t>(random()) % 4096) / 8;
     columns[0].bits[i] = bits_of(x), columns[1].bits[i] = bits_of(y);
   }

@@ -1,4 +1,4 @@
-// Rows for several vectors compute the same as the rows for one, bit by bit.
+// Rows for several vectors compute the same bits as the rows for one.
 #include <cstring>
 #include <limits>
 
@@ -88,7 +88,7 @@ class RowsInTurn : public testing::TestWithParam<Isa> {
   void SetUp() override {
     if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
   }
-  // How many rows of several vectors compute the bits of `one`, of these operands.
+  // Compares the rows for several vectors with `one`, on these operands; returns the number of such rows.
   int compare(const JitterRow& one, const Column& operands, ElementType result, const Attributes& attributes) const {
     const Types types{operands.element, result};
     if (row_of(GetParam(), one.op, types, 1, attributes) != &one) return 0;
@@ -130,10 +130,10 @@ TEST_P(RowsInTurn, ComputeTheBitsOfOneVectorsRows) {
   EXPECT_GT(rows, 0);
 }
 
-// One float that does not fit, among vectors of floats that do.
+// Floats outside i32, one at a time in vectors of floats that fit.
 TEST_P(RowsInTurn, ConvertWhatFitsAndWhatDoesNot) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
-  constexpr size_t kApart = 101;  // so it is in each lane once
+  constexpr size_t kApart = 101;  // coprime to the number of lanes, so all lanes get one
   Column operands{kF32, {}};
   for (size_t i = 0; i < 16384; ++i) {
     const auto bits = static_cast<uint32_t>(i * 0x9e3779b1);

@@ -1,4 +1,4 @@
-// Every row of the table of elementwise operators compared with an oracle, in every placement of operands and result.
+// Compares every row of the table of elementwise operators with an oracle, in every placement of operands and result.
 #include <bit>
 #include <cmath>
 
@@ -11,7 +11,7 @@ using codegen::JitterRow;
 
 constexpr uint32_t kSeed = 20261122;
 
-// Full vectors, and half of them if 32-bit lanes are in a body with 64-bit ones.
+// The lanes of full vectors; for 32-bit lanes also half of these, as in bodies with 64-bit lanes.
 std::vector<int> lane_counts(Isa isa, ElementType type) {
   const int full = lanes_of(isa, type);
   if (type.bits() == 64) return {full};
@@ -43,15 +43,15 @@ std::string hex(uint64_t bits) {
   return text;
 }
 
-// Rows of extrema with weaker guarantees (x86/body/spared.hpp): none for NaN and for zeros of both signs, or for floats
-// with a sign.
+// Some rows of extrema have weaker guarantees (x86/body/spared.hpp): not for NaN and zeros, or not for floats with a
+// sign. Whether the row with `attributes` guarantees the result of these operands.
 const Name kNumbers("numbers"), kMagnitudes("magnitudes");
 bool is_asked(const Attributes& attributes, std::span<const uint64_t> in) {
   const auto as = [](uint64_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits)); };
   const bool zeros = as(in[0]) == 0 && as(in[1]) == 0;
   return !attributes.has(kNumbers) || !(std::isnan(as(in[0])) || std::isnan(as(in[1])) || zeros);
 }
-// The attributes without which the row accepts no operands.
+// The attributes that the row requires to accept operands.
 Attributes attributes_of(const JitterRow& row, ElementType type) {
   if (!row.accepts) return {};
   const std::vector<ElementType> in(2, type), out(1, type);
@@ -105,8 +105,8 @@ void expect_close(const RowRun& run, const MathCase& oracle, std::span<const Col
   }
 }
 
-// The placements and widths differ only in registers, so special values and a few others suffice. The accuracy of the
-// functions is tested by emitters_accuracy_test.cpp.
+// Placements and widths differ only in registers, so special values and a few others suffice. The accuracy of functions
+// is tested by emitters_accuracy_test.cpp.
 void expect_math(const RowRun& run, const MathCase& oracle) {
   static const std::vector<Column> pairs = sample_columns(kF32, 2, kSeed);
   RowRun given = run;
@@ -119,7 +119,7 @@ void expect_math(const RowRun& run, const MathCase& oracle) {
   }
 }
 
-// The row gets fewer scratch registers than it requests: it must need them all at some width.
+// With one scratch register less than it requests, the row must fail in at least one of `runs`.
 void expect_scratch_needed(const JitterRow& row, std::span<const RowRun> runs, std::span<const Column> columns,
                            ElementType result) {
   if (row.scratch.vectors == 0) return;
@@ -143,14 +143,14 @@ const ExactCase* find_exact(std::string_view op) {
     if (c.op == op) return &c;
   return nullptr;
 }
-// Rows of passes: bytes_test.cpp, byte_tables_test.cpp, passes_test.cpp, passes_quotients_test.cpp.
+// Rows that passes use, tested by bytes_test.cpp, byte_tables_test.cpp, passes_test.cpp and passes_quotients_test.cpp.
 bool of_a_pass(std::string_view op) {
   return op.ends_with("Bytes") || op.starts_with("UnpackBytes") || op == "SpreadByte" || op == "SpreadMask" ||
          op == "PackMask" || op == "ConvertInRange" || op == "RoundInRange" || op == "ClampLowOfNaN" ||
          op == "ByteTable" || op == "OddDivisor" || op == "DivStanding" || op == "MulByPower" ||
          op == "SqrtByProducts" || op == "Keep" || op == "Drop" || op == "NegAbs";
 }
-// Rows for several vectors: emitters_in_turn_test.cpp; tabulated_test.cpp.
+// Also rows for several vectors (emitters_in_turn_test.cpp) and by tables (tabulated_test.cpp).
 bool has_own_test(std::string_view op) {
   return op == "Convert" || op == "Round" || op == "Wrap" || op == "PowBy" || op.starts_with("Tabulated") ||
          of_a_pass(op) || op.find("InTurn") != op.npos;
@@ -215,7 +215,7 @@ TEST_P(EmitterRows, AskForTheScratchRegistersThatTheyNeed) {
       columns.push_back({form[i] == 'b' ? kBool : type, std::vector<uint64_t>(64)});
     for (const int lanes : lane_counts(GetParam(), type)) {
       runs.push_back({row, GetParam(), lanes});
-      // Some write their result at once unless it is in an operand's register.
+      // Some rows need scratch registers only if the result is in an operand's register.
       if (form.starts_with('T') && form.ends_with('T')) runs.push_back({row, GetParam(), lanes, {0}});
       for (const MathCase& c : math_cases())
         if (takes(*row, c)) runs.push_back({row, GetParam(), lanes, {}, c.attributes});

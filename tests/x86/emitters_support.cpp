@@ -28,7 +28,7 @@ size_t lane_bytes(ElementType element, int lanes) {
   return static_cast<size_t>(element.is_bool() ? mask_bits(lanes) : element.bits()) / 8;
 }
 
-// Executable memory of one kernel.
+// The executable memory of one kernel.
 class Runnable {
  public:
   explicit Runnable(const CodeObject& code) : bytes_(code.bytes.size()) {
@@ -69,7 +69,7 @@ class InstructionCount {
 
  private:
   static constexpr uint64_t kTrapFlag = 0x100;
-  // Below the bytes under the stack pointer that functions may use.
+  // Pushes the flags below the red zone, the bytes under the stack pointer that functions may use.
   static void set(uint64_t flag) {
     asm volatile(
         "lea -128(%%rsp), %%rsp; pushfq; andq %0, (%%rsp); orq %1, (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::"r"(
@@ -85,7 +85,7 @@ class InstructionCount {
 class Driver {
  public:
   Driver(const RowRun& run, std::span<const Column> operands, ElementType result) : run_(run) {
-    int vector = 1, mask = 1;  // register 0 is nobody's: it must come through
+    int vector = 1, mask = 1;  // register 0 is unused, and must be preserved
     for (const Column& operand : operands) {
       const bool opmask = in_opmask(run.isa, operand.element);
       if (!run.placement.shared || in_.empty())
@@ -149,7 +149,7 @@ class Driver {
     values.push_back({{file, number}, element});
   }
   Xbyak::Xmm full(int number) const { return X86Context::vector(number, vector_bits(run_.isa)); }
-  // params: count of iterations, operands' arrays, result's array, the dump.
+  // Param i: the number of iterations, the operands' arrays, the result's array, the dump of registers.
   Xbyak::Address word(size_t i) const { return Xbyak::util::qword[rdi + 8 * i]; }
 
   void write_prologue(X86Context& c) {
@@ -233,7 +233,7 @@ Column unpack(std::span<const std::byte> packed, ElementType element, size_t cou
   return column;
 }
 
-// Registers that are neither result nor scratch: operands hold what was loaded last, others a poison value.
+// Registers other than those of operands and result and the scratch registers still have the poison value.
 void expect_untouched(const RowRun& run, const Driver& driver, std::span<const uint64_t> dump) {
   const auto vector_words = static_cast<size_t>(vector_bits(run.isa) / 64);
   for (int i = 0; i < vectors_of(run.isa); ++i) {

@@ -1,5 +1,5 @@
-// Functions that skip a part of their instructions if all lanes are ordinary: which operands are ordinary, and that
-// others get their results in any lane, beside ordinary ones.
+// Functions that skip some of their instructions if all lanes are ordinary: which operands are ordinary, and that the
+// results of others are correct in any lane among ordinary ones.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -24,7 +24,7 @@ struct Ways {
 
 std::vector<Ways> ways() {
   return {{.op = "Log",
-           .isas = {Isa::avx2},  // avx512 has one way for all
+           .isas = {Isa::avx2},  // avx512 has a single path
            .ordinary = {{1}, {0.75f}, {0x1.fffffep-1f}, {kLeastNormal}, {kLargest}, {1e-30f}, {1e30f}},
            .others = {{0},
                       {-0.f},

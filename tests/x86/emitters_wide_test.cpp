@@ -15,9 +15,9 @@ namespace {
 static_assert(std::numeric_limits<long double>::digits >= 64);
 
 constexpr uint32_t kSeed = 20261123;
-constexpr size_t kValues = 1 << 16;  // of each range
+constexpr size_t kValues = 1 << 16;  // per range
 
-using Arguments = std::array<double, 2>;  // of functions of one, the second is not looked at
+using Arguments = std::array<double, 2>;  // functions of one argument ignore the second
 
 struct Function {
   std::string_view op;
@@ -30,7 +30,7 @@ double random_in(std::mt19937_64& random, double low, double high) {
   return std::uniform_real_distribution<double>(low, high)(random);
 }
 
-// All finite results and beyond, and small arguments; the borders between exponents.
+// Arguments with all finite results and beyond, small ones, and those around the borders between exponents.
 std::vector<Arguments> exponentials(std::mt19937_64& random) {
   std::vector<Arguments> values;
   for (size_t i = 0; i < kValues; ++i) {
@@ -43,7 +43,7 @@ std::vector<Arguments> exponentials(std::mt19937_64& random) {
   return values;
 }
 
-// Every exponent, denormals included; around 1, and around the borders of the significand.
+// Arguments with every exponent, including denormals, around 1, and around the borders of the significand.
 std::vector<Arguments> logarithms(std::mt19937_64& random) {
   std::vector<Arguments> values;
   for (size_t i = 0; i < kValues; ++i) {
@@ -55,8 +55,8 @@ std::vector<Arguments> logarithms(std::mt19937_64& random) {
   return values;
 }
 
-// b with a size for which a^b is finite, for a with every exponent and near 1; pairs of special values; whole and half
-// numbers.
+// a with every exponent and near 1, with b of a size for which a^b is finite; integers a with multiples of 1/2 as b;
+// pairs of special values.
 std::vector<Arguments> powers(std::mt19937_64& random) {
   std::vector<Arguments> values;
   const auto add = [&](double a) {
@@ -75,7 +75,7 @@ std::vector<Arguments> powers(std::mt19937_64& random) {
   return values;
 }
 
-// For infinities by the function of f64: that of long double (glibc 2.36) gives inf for -inf to the power of -2^63.
+// Infinite a by the function of f64, because that of long double (glibc 2.36) gives inf for -inf to the power of -2^63.
 long double exact_power(long double a, long double b) {
   return std::isinf(a) ? std::pow(static_cast<double>(a), static_cast<double>(b)) : std::pow(a, b);
 }
@@ -145,7 +145,7 @@ TEST_P(WideFunctions, AreAsExactAsTheirRowsState) {
   }
 }
 
-// Integers to the power of floats become integers: truncation must not change a whole number's last digit.
+// Integers to the power of floats are converted to integers, so integral results must be exact before truncation.
 TEST_P(WideFunctions, PowersThatAreWholeNumbersAreExact) {
   std::vector<Column> columns(2, Column{kF64, {}});
   std::vector<double> expected;

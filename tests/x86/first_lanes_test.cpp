@@ -16,7 +16,8 @@ class FirstLanes : public MachineTest {
   int lanes() const { return GetParam().lanes; }
   bool possible(ElementType element) const { return lanes() * element.bits() <= vector_bits(GetParam().isa); }
 
-  // Four rows, consecutive in memory, each folded into all lanes: alone, together, or by way of four lanes.
+  // Reduces four rows that are consecutive in memory, each into all lanes: one by one, together, or packed into four
+  // lanes.
   enum class Form : uint8_t { alone, together, packed };
   std::shared_ptr<const JitCode> fold(ElementType element, const char* by, Form form, int64_t first) const {
     KernelBuilder b{GetParam().isa, lanes()};
@@ -130,7 +131,7 @@ snippet::LinearKernel parsed(const std::string& by, int64_t bits, const std::str
   return b.kernel;
 }
 
-// A Load gives 0 after a row's end, which affects all reductions except sums.
+// A Load gives 0 after the end of a row, which changes all reductions except sums.
 TEST(MarkedFolds, AreOfLanesThatChangeNothing) {
   const auto first = [](const snippet::LinearKernel& kernel) {
     for (const snippet::Instruction& one : kernel.body)

@@ -1,5 +1,5 @@
-// Calls of few results whose reductions are shared by threads: within the bounds of their bodies
-// (SnippetOptions::self_check), and the same bits for any number of threads.
+// Calls with few results, whose reductions are divided among threads. Results are within the bounds of their bodies
+// (SnippetOptions::self_check), and have the same bits for any number of threads.
 #include <gtest/gtest.h>
 #include <support_lib/shredding_parallel.hpp>
 
@@ -13,7 +13,7 @@ using tenon::testing::ShreddingParallel;
 
 constexpr unsigned kSeed = 20261128;
 
-// Operators on %x, f32[`dims`]; SHAPE is replaced by these dims.
+// Operators on %x, f32[`dims`], and on further `inputs`.
 struct Case {
   std::string_view name, dims, body, results = "%y", inputs = "";
 };

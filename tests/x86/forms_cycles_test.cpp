@@ -9,7 +9,7 @@ namespace {
 
 using FormsCycles = Forms;
 
-// Whole vectors, then the tail once.
+// The loop over whole vectors runs once per vector, then the tail once.
 TEST_P(FormsCycles, CyclesOfACallCountTripsOfLoops) {
   const FormMaker maker(target(), **jitter_table(), {});
   const int lanes = lanes_of(GetParam(), kF32);
@@ -28,7 +28,7 @@ TEST_P(FormsCycles, CyclesOfACallCountTripsOfLoops) {
   EXPECT_EQ(maker.cycles_of_call(kernel), std::nullopt);
 }
 
-// One of two whens runs.
+// Only one of two conditional regions runs.
 TEST_P(FormsCycles, CyclesOfACallCountOneOfTwoWhens) {
   const FormMaker maker(target(), **jitter_table(), {});
   const int lanes = lanes_of(GetParam(), kF32);
@@ -48,7 +48,8 @@ TEST_P(FormsCycles, CyclesOfACallCountOneOfTwoWhens) {
   EXPECT_EQ(*maker.cycles_of_call(both), *maker.cycles_of_call(one));
 }
 
-// Whether several vectors or rows are processed at once, rows form one stretch, or a loop traverses several stretches.
+// Cycles are proportional to elements, whether several vectors or rows are processed at once, rows form one stretch, or
+// a loop traverses several stretches.
 TEST_P(FormsCycles, CyclesOfACallGoWithItsElements) {
   const FormMaker maker(target(), **jitter_table(), {});
   const auto per_element = [&](std::string_view dims, int64_t elements, std::string_view operators) {

@@ -8,7 +8,7 @@ namespace {
 
 using FormsRows = Forms;
 
-// If a reduction takes more than L2, from what is known and from what a call shows.
+// Sweeps are merged if a reduction exceeds L2, according to known extents or those of a call.
 TEST_P(FormsRows, SweepsAreMergedOfLongStretches) {
   const auto least = [&](std::string_view shape, int axis, std::string_view op = "Softmax") {
     const FormMaker maker(target(), **jitter_table(), {});
@@ -61,8 +61,8 @@ TEST_P(FormsRows, SweepsAreMergedWhereTheLastLevelAnswersSlowly) {
   EXPECT_TRUE(form->kernel.merged);
 }
 
-// Sums down columns. Short rows are joined: immediately if extents say so, else in separate forms, which wait for a
-// call with such rows.
+// Sums down columns: short rows are joined, in the first form if known extents require it, otherwise in separate forms,
+// which are made for the first call with such rows.
 TEST_P(FormsRows, ShortRowsAreJoined) {
   const auto sorts = [&](std::string_view shape) {
     const auto graph = parse_graph(str("graph @g(%x: f32[", shape, R"(]) -> %y {
@@ -90,7 +90,7 @@ TEST_P(FormsRows, ShortRowsAreJoined) {
   EXPECT_EQ(sorts("3,N,8"), "apart joined apart joined apart joined");
 }
 
-// With 512 bits, if they fit half of them; columns and rows of open length in whole ones.
+// With 512 bits, rows that fit into half a vector use half vectors; columns and rows of unknown length use whole ones.
 TEST_P(FormsRows, ShortRowsGoInHalfVectors) {
   const FormMaker maker(target(), **jitter_table(), {});
   const int lanes = lanes_of(GetParam(), kF32), half = GetParam() == Isa::avx512 ? lanes / 2 : lanes;
@@ -122,7 +122,8 @@ TEST_P(FormsRows, ShortRowsThatBeginAnywhereAreFetchedFromFar) {
   EXPECT_EQ(far.calls.innermost, (irgen::RowRange{.least = 0, .most = lanes_of(GetParam(), kF32) == 16 ? 127 : 767}));
 }
 
-// Rows with arbitrary alignment: if nothing is known about rows, there is one more form; for known ones, the right one.
+// Rows with arbitrary alignment have a form of their own. If nothing is known about rows, it is an additional one; if
+// they are known, there is only the matching one.
 TEST_P(FormsRows, RowsThatBeginAnywhereHaveTheirOwn) {
   const FormMaker maker(target(), **jitter_table(), {});
   const auto suffixes = [&](std::string_view x, std::string_view operators) {
@@ -201,7 +202,8 @@ TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_EQ(suffixes(stated, "f32[2000,1024]", once).find("alone"), std::string::npos) << "one loop is as fast";
   EXPECT_EQ(suffixes(stated, "f32[2000,4112]", once).find("alone"), std::string::npos) << "wherever rows lie";
   EXPECT_NE(suffixes(stated, "f32[2000,1025]", once).find(anywhere), std::string::npos);
-  // Of whole pages alone: 4 KB. Of one L1 holds two with what waits in y; what waits elsewhere is one row.
+  // Only rows of whole pages of 4 KB. For rows of one page, L1 holds two rows and the values kept in y. Values kept
+  // elsewhere take one row.
   const std::string paged = ".streaming.alone.paged ", near = ".streaming.alone.near ";
   for (const auto& [x, order] : {std::pair("f32[2000,1024]", paged),
                                  {"f32[2000,2048]", near},
@@ -236,9 +238,9 @@ TEST_P(FormsRows, RowsGoAloneWhereNothingIsFetchedAhead) {
   EXPECT_EQ(suffixes(stated, "f32[2000,1025]", "%y = LogSoftmax %x {axis = -1}").find("alone"), std::string::npos);
 }
 
-// If lines are prefetched into L2, so are those of all orders beyond the caches, and no others. Rows that are reduced
-// twice in addition to shared data are skewed as far as L1 holds them, and from an eighth of L2 on; in between, the
-// sweep that stores prefetches the next one.
+// If the target states that lines are prefetched into L2, so are those of all row orders beyond the caches, and no
+// others. Rows with shared operands that are reduced twice are skewed if L1 holds them, and from an eighth of L2 on. In
+// between, the sweep that stores prefetches the next row.
 TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   TargetDescription stated = target();
   constexpr int64_t kFirst = 32 << 10, kSecond = 1 << 20;
@@ -258,14 +260,14 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
                     !tier.suffix.ends_with(".far") && !tier.suffix.ends_with(".together") &&
                     !(exponentials && tier.suffix.ends_with(".merged")))
           << tier.suffix;
-      if (tier.row_order != RowOrder::as_lowered) made = tier.suffix;  // the last one that serves a call does
+      if (tier.row_order != RowOrder::as_lowered) made = tier.suffix;  // a call uses the last one that serves it
     }
     return made;
   };
   const std::string_view norm = "%y = LayerNormalization %x, %w, %b {axis = -1}",
                          once = "%y = RMSNormalization %x, %w {axis = -1}";
   const std::string skewed = ".streaming.skewed", fetching = ".streaming.alone.fetching";
-  // Elements of 4 bytes each: a row, two shared operands, the kept values.
+  // Per element 4 bytes each of a row, of two shared operands, and of the kept values.
   constexpr int64_t kElement = 16, kMost = kFirst / kElement, kLong = kSecond / 8 / kElement;
   EXPECT_EQ(orders(norm, kMost), skewed);
   EXPECT_EQ(orders(norm, kMost + 16), "") << "fetched into L1";
@@ -277,14 +279,14 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement), skewed);
   const std::string merged = skewed + ".merged";
   EXPECT_EQ(orders(norm, kSecond / 2 / kElement + 16), merged);
-  // L2 does not hold two rows next to the shared operands: several are stored together.
+  // If L2 does not hold two rows in addition to the shared operands, several rows are stored together.
   constexpr int64_t kTwoRows = kSecond / (kElement + 4) / 16 * 16;
   EXPECT_EQ(orders(norm, kTwoRows), merged);
   EXPECT_EQ(orders(norm, kTwoRows + 16), ".streaming.together");
   EXPECT_EQ(orders(norm, kTwoRows + 1), GetParam() == Isa::avx512 ? merged + ".lines" : "") << "begins anywhere";
   EXPECT_EQ(orders("%t = Add %x, %z\n%y = LayerNormalization %t, %w, %b {axis = -1}", kTwoRows + 16), merged);
   EXPECT_EQ(orders(once, kMost + 16), skewed) << "folded once";
-  // Three rows and the kept values of one, with 4 bytes each; avx2 has no registers for three walks.
+  // Per element 4 bytes each of three rows and of the kept values of one. avx2 has no registers for three sweeps.
   const std::string_view softmax = "%y = Softmax %x {axis = -1}";
   const bool twice = GetParam() == Isa::avx512;
   EXPECT_EQ(orders(softmax, kMost), twice ? ".streaming.skewed.twice" : skewed);
@@ -301,7 +303,7 @@ TEST_P(FormsRows, RowsAreFetchedIntoTheSecondLevel) {
   EXPECT_EQ(orders("%y = MeanVarianceNormalization %x {axes = [1]}", kMost + 16), skewed) << "nothing is shared";
 }
 
-// An L2 without room for two rows beyond half of L1 leaves all of that to rows that are processed alone.
+// If L2 does not hold two rows of more than half of L1, rows are processed alone up to the size of L1.
 TEST_P(FormsRows, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
@@ -330,7 +332,7 @@ TEST_P(FormsRows, RowsGoAloneAsFarAsTheFirstLevelWhereTheSecondHoldsNoTwo) {
   EXPECT_EQ(orders(2 * kLevel, 4112), kNeither);
 }
 
-// After lowering, rows of 160 elements are processed several at a time.
+// Without the order one_by_one, lowering would process several rows of 160 elements at a time.
 TEST_P(FormsRows, NoOtherRowGoesWithOneThatGoesAlone) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;
@@ -352,7 +354,7 @@ TEST_P(FormsRows, NoOtherRowGoesWithOneThatGoesAlone) {
   EXPECT_GT(rows_together(), 1);
 }
 
-// A mask of keys does not advance with heads and queries; one of queries and keys does.
+// A mask of keys is the same for consecutive rows; a mask of queries and keys is not.
 TEST_P(FormsRows, RowsGoAloneBesideWhatRowsBehindOneAnotherShare) {
   TargetDescription stated = target();
   stated.memories[2].prefetch_reads = stated.memories[2].prefetch_writes = 0;

@@ -30,12 +30,12 @@ class Forms : public ::testing::TestWithParam<Isa> {
                        {.name = "host", .size_bytes = 1'000'000'000, .prefetch_reads = 9, .streams = 3}};
     return target;
   }
-  // y = |x| + number, of `rows` rows. Bodies with other numbers have other code.
+  // y = x + number, for `rows` rows. Bodies with different numbers have different code.
   static snippet::Body body(std::string_view rows, int number) {
     return body_of(str("f32[", rows, ",64]"),
                    str("%c = Constant {value = dense<f32[]: ", number, ".0>}\n  %y = Add %x, %c"));
   }
-  // Of the operator that makes y.
+  // The body of the operator that computes y.
   static snippet::Body body_of(std::string_view type, std::string_view operators) {
     const auto graph = parse_graph(str("graph @g(%x: ", type, ") -> %y {\n  ", operators, "\n}"));
     EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().to_string());

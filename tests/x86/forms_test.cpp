@@ -1,4 +1,4 @@
-// Which forms of a snippet's code are made, and when.
+// The forms of a snippet's code, and when they are made.
 #include <array>
 #include <tuple>
 
@@ -7,7 +7,7 @@
 namespace tenon::x86 {
 namespace {
 
-// As instructions for several vectors, if the emitter's code may be interleaved and registers suffice for it.
+// Copies use instructions for several vectors if the code of the emitter may be interleaved and registers suffice.
 TEST_P(Forms, CopiesComputeFunctionsInTurn) {
   const auto text = [&](std::string_view type, std::string_view operators) {
     const auto code = Compiler(target(), **jitter_table()).compile(body_of(type, operators));
@@ -27,8 +27,8 @@ TEST_P(Forms, CopiesComputeFunctionsInTurn) {
   EXPECT_EQ(snippet::print((*code)->form.kernel).find("InTurn"), std::string::npos) << "there is no room";
 }
 
-// Conversions with one check are interleaved if AVX2 keeps few registers for anything else; also beside functions that
-// need more than are available.
+// Conversions are interleaved with one common check, even where few registers remain on AVX2 for other values, and next
+// to functions for which registers do not suffice.
 TEST_P(Forms, CopiesShareTheChecksOfConversions) {
   const auto text = [&](const TargetDescription& target, std::string_view operators) {
     const auto body = testing::body_of(str("graph @g(%x: f32[N]) -> %y {\n  ", operators, "\n}"));
@@ -57,7 +57,7 @@ TEST_P(Forms, CopiesShareTheChecksOfConversions) {
   EXPECT_EQ(text_of_few.find("= TanhInTurn"), std::string::npos) << text_of_few;
 }
 
-// Also if registers spill for it, which still takes fewer cycles.
+// Checks are shared even if registers spill, since this still takes fewer cycles.
 TEST_P(Forms, CopiesThatSpillShareTheChecksOfConversions) {
   const auto body = testing::body_of(R"(graph @g(%x: f32[N], %v: i32[N]) -> %y {
   %i = Cast %x {to = type<i32[*]>}
@@ -82,7 +82,7 @@ TEST_P(Forms, CopiesThatSpillShareTheChecksOfConversions) {
       << snippet::print((*code)->form.kernel);
 }
 
-// Also by the tensor of which an output is a part.
+// The alignment of rows also depends on the tensor that an output is a part of.
 TEST_P(Forms, WhereRowsBegin) {
   const auto aligned = [](std::string_view type, std::vector<snippet::PortCut> cuts) {
     snippet::Body made = body_of(type, "%y = Softmax %x {axis = -1}");
@@ -101,7 +101,7 @@ TEST_P(Forms, WhereRowsBegin) {
   EXPECT_EQ(aligned("f32[7,N]", {{.dim = 1, .begin = 0, .box = 4, .whole = 8}}), std::nullopt);
 }
 
-// Those for large calls, with extents that may or may not be large, on first use; also after the compiler is gone.
+// With unknown extents, forms for large calls are made on first use, even after the compiler has been destroyed.
 TEST_P(Forms, ForLargeCallsWaitForOne) {
   const size_t before = made();
   auto compiler = std::make_unique<Compiler>(target(), **jitter_table());
@@ -130,12 +130,12 @@ TEST_P(Forms, OfKnownExtentsAreThoseThatCallsRun) {
     return (*code)->larger.size();
   };
   EXPECT_EQ(larger("10", 21), 0u);    // 5 KB
-  EXPECT_EQ(larger("1000", 22), 0u);  // 512 KB: fetched ahead
-  EXPECT_EQ(larger("4000", 23), 1u);  // 2 MB: non-temporal, and where outputs are not aligned the form before
+  EXPECT_EQ(larger("1000", 22), 0u);  // 512 KB: prefetched
+  EXPECT_EQ(larger("4000", 23), 1u);  // 2 MB: non-temporal, or the first form if outputs are not aligned
 }
 
-// From the sizes of the target's caches on, three quarters for the last one; down columns, for rows of at least two
-// vectors.
+// Forms for large calls serve calls from the sizes of the target's caches on, three quarters for the last one. For
+// columns, only rows of at least two vectors.
 TEST_P(Forms, ForLargeCallsServeNoOthers) {
   const auto larger = [&](const snippet::Body& body) {
     const auto code = Compiler(target(), **jitter_table()).compile(body);
@@ -153,7 +153,7 @@ TEST_P(Forms, ForLargeCallsServeNoOthers) {
             (Least{{1e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}, {7.5e5, row}}));
 }
 
-// What is only for large calls is not in the code for small ones, and names of kernels distinguish them.
+// Options for large calls do not apply to the code for small ones, and suffixes of kernel names distinguish the forms.
 TEST_P(Forms, HaveWhatTheirCallsNeed) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   const FormMaker maker(target(), **jitter_table(), {});
@@ -166,7 +166,7 @@ TEST_P(Forms, HaveWhatTheirCallsNeed) {
                                  ".streaming.blocks128",
                                  ".streaming.merged",
                                  ".streaming.blocks.merged"};
-  // Columns of blocks, and bytes of a fold: two fifths of 100,000 in one block.
+  // Columns of blocks, and least bytes of a reduction: two fifths of 100,000 for one block.
   constexpr std::array kColumns{0, 0, 0, 512, 256, 128, 0, 0};
   constexpr std::array kLeast{0., 0., 0., 0., 20e3, 40e3, 100e3, 80e3};
   ASSERT_EQ(open.size(), kSuffixes.size());
@@ -193,11 +193,11 @@ TEST_P(Forms, HaveWhatTheirCallsNeed) {
   EXPECT_TRUE(known[0].certain && known[1].certain);
 }
 
-// An output that does not vary over the innermost dim may have loops of its own, along another one: rows do not
-// determine the alignment of its vectors.
+// An output that does not vary over the innermost dim may have loops of its own along another dim, so the alignment of
+// rows says nothing about its vectors.
 TEST_P(Forms, OutputsOfOtherRowsStayInTheCaches) {
   const FormMaker maker(target(), **jitter_table(), {});
-  snippet::Body both = body_of("f32[N,19,M]", "%y = Softmax %x {axis = 1}");  // for its dims
+  snippet::Body both = body_of("f32[N,19,M]", "%y = Softmax %x {axis = 1}");  // whose dims are used below
   ASSERT_EQ(both.rank(), 3u);
   both.dims[1].reduced = false;
   both.dims.insert(both.dims.begin(), both.dims[0]);
@@ -251,7 +251,7 @@ TEST_P(Forms, BytesThatSpillAreTriedOnce) {
   EXPECT_EQ(snippet::print(next->kernel), snippet::print(alone->kernel));
 }
 
-// What a sweep would keep for the next one is also written by the merged sweep. Its rows have arbitrary alignment.
+// The merged sweep also writes values that a sweep would keep for the next one. These rows have arbitrary alignment.
 TEST_P(Forms, ScratchMemoryIsNotWrittenPastTheCaches) {
   const FormMaker maker(target(), **jitter_table(), {});
   auto graph = parse_graph(
@@ -335,12 +335,12 @@ TEST_P(Forms, WalkAsTheirMemorySays) {
   EXPECT_EQ(lines(1), std::tuple(7, 5, 1, 0));
   EXPECT_EQ(lines(2), std::tuple(9, 0, 3, 6));
   EXPECT_EQ(tiers[1].passes.prefetch_reads.together, 64);
-  // Rows of f32: 2 lines; where lines are not fetched ahead rows may be longer that are walked again, four of them in
-  // half of L1.
+  // Rows of f32 have 2 lines at most. If lines are not prefetched, rows that are read again may be longer, so that four
+  // fit into half of L1.
   EXPECT_EQ(tiers[0].lower.longest_row_again, 512);
   EXPECT_EQ(tiers[1].lower.longest_row_once, 32);
   EXPECT_EQ(tiers[1].lower.longest_row_again, 32);
-  // In the code as well.
+  // The same in the code.
   const auto listed = [&](size_t tier, std::string_view what) {
     const auto code = maker.make(body("N", 41), tiers[tier]);
     EXPECT_TRUE(code.ok());

@@ -34,7 +34,7 @@ using tenon::testing::GuardAt;
 using tenon::testing::Guarded;
 using tenon::testing::pick;
 
-// So small that random graphs have code of all forms: for tensors in the caches, and beyond either.
+// Caches so small that random graphs use all forms: for tensors in the caches, beyond L2, and beyond both.
 inline TargetDescription with_small_caches(TargetDescription target) {
   target.memories = {
       {.name = "l2", .size_bytes = 100, .row_lines = 16},
@@ -45,8 +45,8 @@ inline TargetDescription with_small_caches(TargetDescription target) {
 
 struct GuardedGraphOptions {
   bool contract = true;
-  bool bounds = true;        // hold results against them
-  bool small_caches = true;  // else all tensors are near
+  bool bounds = true;        // compare results with bounds
+  bool small_caches = true;  // false: all tensors are in the caches
 };
 
 class GuardedGraph {
@@ -57,7 +57,7 @@ class GuardedGraph {
                   {.contract = options.contract, .head_row_lines = 1, .head_row_lines_of_parts = 1}),
         options_(options) {}
 
-  // Snippets of the graph.
+  // Returns the number of snippets.
   size_t tokenize(Graph& graph, snippet::TokenizeOptions options = {}) {
     options.can_emit = [&](const codegen::Signature& s) { return compiler_.can_emit(s); };
     auto made = snippet::tokenize_snippets(graph, options);
@@ -86,15 +86,15 @@ class GuardedGraph {
     return outputs;
   }
 
-  // That ran; whose stores might be non-temporal; that walked columns in whole rows; that joined several of these;
-  // that made two sweeps one; whose stores were non-temporal in rows that begin anywhere.
+  // Numbers of snippets: all that ran; with forms whose stores might be non-temporal; that traversed columns in whole
+  // rows; that joined several of these; that merged two sweeps; with non-temporal stores to rows with any alignment.
   size_t snippets = 0, non_temporal = 0, whole_rows = 0, joined_rows = 0, merged = 0, any_rows = 0;
-  size_t crops = 0;          // inputs that snippets read in part, in place
+  size_t crops = 0;          // inputs of which snippets read a part in place
   size_t written_parts = 0;  // outputs that they wrote as parts of tensors
-  size_t in_stages = 0;      // snippets whose folds were cut
-  int exceptions = 0;        // of floats, that they raised: FE_UNDERFLOW and such
-  // Elements of floats that were compared with bounds, those without known bounds, and those whose bounds are more than
-  // a thousandth apart: a check with many of these would show nothing.
+  size_t in_stages = 0;      // snippets whose reductions were divided
+  int exceptions = 0;        // floating-point exceptions raised by snippets, such as FE_UNDERFLOW
+  // Floats that were compared with bounds, those without known bounds, and those whose bounds differ by more than a
+  // thousandth. A check with many of the latter two would be meaningless.
   size_t elements = 0, open = 0, loose = 0;
 
  private:
@@ -115,7 +115,7 @@ class GuardedGraph {
     for (const Datum& datum : *made) results.push_back(datum.tensor());
     return results;
   }
-  // The operators of a snippet one by one.
+  // Runs the operators of a snippet one by one.
   static Result<std::vector<Datum>> run_region(const Op& op, const Values& values) {
     Graph alone("alone");
     ValueMap map;
@@ -170,7 +170,7 @@ class GuardedGraph {
     return results;
   }
 
-  // Some results as parts of larger tensors.
+  // Makes some results parts of larger tensors.
   static snippet::ResultCuts draw_cuts(const Op& op, std::mt19937& random) {
     snippet::ResultCuts cuts(op.result_count());
     for (size_t r = 0; r < cuts.size(); ++r) {
@@ -207,7 +207,7 @@ class GuardedGraph {
     }
   }
 
-  // What the code made against what code may make, and what the reference made against what the body means.
+  // Compares the results of the code with the bounds for code, and those of the reference with the bounds of the body.
   void check(const snippet::Body& body, const std::vector<Dims>& shapes, const std::vector<void*>& addresses,
              const std::vector<Tensor>& made, const std::vector<Tensor>& wanted) {
     const std::vector<const void*> inputs(addresses.begin(), addresses.begin() + static_cast<long>(body.inputs.size()));
@@ -247,7 +247,7 @@ class GuardedGraph {
     }
   }
 
-  // With folds cut along some dim, if they may be and it is drawn.
+  // In half of the cases where the reductions may be divided along a random dim, does so and returns true.
   bool call_in_stages(const snippet::Body& body, const Dims& extents, const std::vector<void*>& addresses,
                       std::mt19937& random) {
     if (body.rank() == 0 || snippet::element_count(body.all_dims(), extents) == 0) return false;
@@ -276,8 +276,7 @@ class GuardedGraph {
     return true;
   }
 
-  // In pieces, in any order, each with scratch memory of its own; of a body of which a dim is parted, that in
-  // `fold_parts`.
+  // Runs the pieces of a call in random order, each with fresh scratch memory. Divides a parted dim into `fold_parts`.
   void call(const irgen::SnippetCode& code, const Dims& extents, const std::vector<void*>& addresses,
             std::mt19937& random, int64_t fold_parts = 0) {
     const irgen::SnippetForm& form = any_form(code, extents, addresses, fold_parts > 1, random);
@@ -332,7 +331,7 @@ class GuardedGraph {
       if (serves) serving.push_back(*made);
       non_temporal += serves && (*made)->non_temporal;
     }
-    // Few bodies have two sweeps that may be one.
+    // Merged forms are preferred, because few bodies have them.
     const auto is_merged = [](const irgen::SnippetForm* form) { return form->kernel.merged; };
     if (std::ranges::any_of(serving, is_merged) && pick(random, 0, 1) == 0)
       std::erase_if(serving, [&](const irgen::SnippetForm* form) { return !is_merged(form); });

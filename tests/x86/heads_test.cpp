@@ -20,7 +20,7 @@ class Heads : public ::testing::TestWithParam<Isa> {
   void SetUp() override {
     if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
   }
-  // Of the operator that makes y, for calls beyond the caches.
+  // The form with heads of the operator that computes y, for calls beyond the caches.
   irgen::SnippetForm form(std::string_view operators, std::string_view types) {
     const auto graph = parse_graph(str("graph @g(", types, ") -> %y {\n  ", operators, "\n}"));
     EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().to_string());
@@ -37,8 +37,8 @@ class Heads : public ::testing::TestWithParam<Isa> {
     return {};
   }
 
-  // Calls of y = `operator` x, s, where s has one element per row, with y at each element of a line: the page ends
-  // after the last one.
+  // Calls y = f(x, s), where s has one element per row, with y at each element of a line; at the last one y ends at a
+  // guard page. `expected` computes f.
   template <class X, class Y, class Expected>
   void check(const irgen::SnippetForm& form, const std::vector<X>& values, Expected expected) {
     constexpr Y kAround = static_cast<Y>(77);
@@ -74,7 +74,7 @@ TEST_P(Heads, OfAllWidthsAndAddresses) {
                       [](float x, float s) { return x * s; });
   check<double, double>(form("%y = Sub %x, %s", "%x: f64[N,M], %s: f64[N,1]"), {3, -1, 0.5, 7},
                         [](double x, double s) { return x - s; });
-  // Halves: 1, and what it multiplies.
+  // Bits of f16: 0x3c00 is 1, so products are equal to x.
   check<uint16_t, uint16_t>(form("%y = Mul %x, %s", "%x: f16[N,M], %s: f16[N,1]"), {0x3c00, 0x3d55, 0xb801},
                             [](uint16_t x, uint16_t) { return x; });
   if (lanes_of(GetParam(), kF32) < 16) return;  // bytes of a vector are stored non-temporally from 16 on

@@ -15,7 +15,7 @@ namespace {
 constexpr int kLanes = 16;
 constexpr Ahead kReads{.lines = 64}, kWrites{.lines = 48};
 
-// y = (x - mean) / variance of `rows` rows of `columns`.
+// y = (x - mean) / sqrt(variance) for `rows` rows of `columns`.
 snippet::Body normalised(int64_t rows, int64_t columns) {
   snippet::test::BodyBuilder build("rows", "kr");
   const snippet::ValueId x = build.input(3), size = build.input(0);
@@ -34,7 +34,7 @@ snippet::LinearKernel lowered(int64_t rows, int64_t columns, int held_vectors = 
   return *std::move(kernel);
 }
 
-// Instructions of the loop over several rows at once.
+// The instructions of the loop over several rows at once.
 std::vector<snippet::Instruction> first_loop(const snippet::LinearKernel& kernel) {
   const auto named = [](std::string_view op) {
     return [op](const snippet::Instruction& one) { return one.op.str() == op; };
@@ -55,7 +55,7 @@ TEST(HeldRows, AreLoadedOnceAndHaveNoLoops) {
   EXPECT_EQ(lowered(100, 49).loops.size(), 2u) << "four rows at once, single ones";
 }
 
-// As many as there are registers for; the others are loaded again by each of the three sweeps.
+// Vectors are held as far as registers suffice; each of the three sweeps loads the others again.
 TEST(HeldRows, AreHeldAsFarAsRegistersGo) {
   const auto body = first_loop(lowered(100, 175));
   const int64_t loads = count(body, "Load");
@@ -69,7 +69,7 @@ TEST(HeldRows, GoByTwoWhereAllOfTwoIsHeld) {
   EXPECT_EQ(count(body, "Store"), 2 * 7);
 }
 
-// What is too expensive to recompute: with loops in scratch memory, otherwise in registers.
+// Values that are too expensive to recompute are kept in scratch memory by kernels with loops, otherwise in registers.
 TEST(HeldRows, KeepNothingInMemory) {
   snippet::test::BodyBuilder build("softmax", "kr");
   const snippet::ValueId x = build.input(3);
@@ -124,7 +124,7 @@ TEST(HeldRows, OneQuotientServesFourRows) {
   EXPECT_TRUE(snippet::verify(kernel).ok());
 }
 
-// A quotient by a constant is a product and a sum of two groups of four, row by row.
+// A quotient by a constant becomes products and a sum of two packed groups of four rows.
 TEST(HeldRows, OperatorsOfTwoFoursArePacked) {
   snippet::LinearKernel kernel = lowered(100, 49);
   const auto mean = std::ranges::find(kernel.body, Name("Div"), &snippet::Instruction::op);
@@ -141,7 +141,7 @@ TEST(HeldRows, OperatorsOfTwoFoursArePacked) {
   EXPECT_TRUE(snippet::verify(kernel).ok());
 }
 
-// With one vector, such as a scale of columns, each row has all lanes.
+// An operator on a value per row and a vector, such as a scale of columns, needs all lanes for each row.
 TEST(HeldRows, WhatRowsMakeOfAVectorIsNotPacked) {
   snippet::test::BodyBuilder build("rows", "kr");
   const snippet::ValueId x = build.input(3), scale = build.input(2), number = build.input(0);
@@ -158,7 +158,7 @@ TEST(HeldRows, WhatRowsMakeOfAVectorIsNotPacked) {
   EXPECT_EQ(count(loop, "Div"), 4);
 }
 
-// Reductions that are only stored remain with their row.
+// Reductions whose results need no further operators per row are not packed.
 TEST(HeldRows, FoldsOfWhichNothingIsMadeAreNotPacked) {
   snippet::test::BodyBuilder build("rows", "kr");
   const snippet::ValueId x = build.input(3);

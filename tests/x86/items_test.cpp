@@ -18,7 +18,7 @@ using snippet::ValueId;
 using snippet::test::BodyBuilder;
 using tenon::testing::Guarded;
 
-// Caches of realistic sizes, so that items of tests use the form.
+// Caches of realistic sizes, so that the items of these tests are eligible for the form.
 TargetDescription target(Isa isa) {
   TargetDescription made = testing::target_of(isa);
   made.memories = {{.name = "l1", .size_bytes = size_t{48} << 10},
@@ -37,7 +37,7 @@ Body softmax_body(std::string_view dims) {
   return build.take();
 }
 
-// Three dims [items, rows, columns], with a factor per row.
+// Normalisation of items of shape [rows, columns] down their columns, with a factor per row.
 Body norm_body() {
   BodyBuilder build("norm", "krk");
   const ValueId x = build.input(all_of("krk")), factor = build.input(2);
@@ -61,8 +61,8 @@ class StagedForms : public ::testing::Test {
     return {};
   }
 
-  // The form's y, in memory that holds 77 elsewhere, `at` elements after the beginning of a line, in up to `parts`
-  // pieces.
+  // y as computed by the form in up to `parts` pieces. y begins `at` elements after the beginning of a line; memory
+  // around it has the value 77.
   template <class T>
   static std::vector<T> call(const Body& body, const irgen::SnippetForm& form, const Dims& extents,
                              std::vector<std::vector<float>>& inputs, size_t count, size_t at, int64_t parts) {
@@ -75,7 +75,7 @@ class StagedForms : public ::testing::Test {
     std::vector<void*> addresses;
     for (std::vector<float>& input : inputs) addresses.push_back(input.data());
     addresses.push_back(memory.data() + at);
-    const size_t lines = (plan->scratch_bytes() + 63) / 64 * 8;  // of 8 bytes, up to the guard
+    const size_t lines = (plan->scratch_bytes() + 63) / 64 * 8;  // words of 8 bytes, up to the guard page
     Guarded<int64_t> scratch(lines);
     const snippet::Split split = plan->split(parts, 1);
     for (int64_t chunk = 0; chunk < split.chunks(); ++chunk) {
@@ -139,7 +139,7 @@ TEST_F(ItemForms, OfSeveralDims) {
   check<float>(softmax_body("kkrrk"), {{2, 3, 4, 5, 33}, {3, 1, 1, 9, 64}, {1, 4, 3, 2, 17}});
 }
 
-// Items are stretches of memory, and there is one of each.
+// Only bodies with one run each of item, reduced and column dims have the form; their items are contiguous.
 TEST_F(ItemForms, OthersHaveNone) {
   const FormMaker maker(target(Isa::avx512), **jitter_table(), {});
   for (const char* dims : {"rk", "kr", "rkrk", "krkr", "rkk", "krkk"}) {
@@ -149,7 +149,7 @@ TEST_F(ItemForms, OthersHaveNone) {
   EXPECT_TRUE(items_of(softmax_body("krk")).has_value());
 }
 
-// For contiguous items the next item's lines in order; otherwise those that the sweep reaches.
+// If items are contiguous, the lines of the next item are prefetched in order, otherwise those that the sweep reads.
 TEST_F(ItemForms, FetchTheNextItemAsItLies) {
   const FormMaker maker(target(Isa::avx512), **jitter_table(), {});
   const std::string text = print(make(maker, softmax_body("krk"), true).kernel);
@@ -185,7 +185,7 @@ TEST_P(RowForms, OfKnownLengths) {
 
 TEST_P(RowForms, OfSeveralDims) { check<float>(softmax_body("krr"), {{3, 4, 9}, {20, 3, 33}, {7, 1, 17}}, GetParam()); }
 
-// Rows are contiguous, and not known to be aligned to lines.
+// Only bodies with contiguous rows have the form, and only if rows are not known to be aligned to lines.
 TEST_P(RowForms, OthersHaveNone) {
   const FormMaker maker(target(GetParam()), **jitter_table(), {});
   for (const char* dims : {"kk", "kkr", "rk", "krk", "krkr"}) {

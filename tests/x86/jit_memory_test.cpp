@@ -20,7 +20,7 @@
 namespace tenon::x86 {
 namespace {
 
-// *params = value.
+// A kernel that sets *params to `value`.
 CodeObject writer_of(int64_t value, size_t padding = 0) {
   codegen::ConstantPool pool;
   X86Context c(Isa::avx2, pool);
@@ -43,7 +43,7 @@ int64_t run(const JitCode& code) {
   return word;
 }
 
-// Lines of /proc/self/maps that violate the rule; for the code's own files also if they are writable at all.
+// The lines of /proc/self/maps for memory that is writable and executable, or that has code and is writable.
 std::string bad_mappings() {
   std::ifstream maps("/proc/self/maps");
   std::string line, bad;
@@ -80,7 +80,7 @@ TEST(JitMemory, FreedCodeIsUsedAgain) {
   std::vector<std::shared_ptr<const JitCode>> kept;
   for (int64_t i = 0; i < 10; ++i) kept.push_back(added(memory, writer_of(i, 40)));
   const auto* hole = static_cast<const unsigned char*>(kept[4]->address());
-  // Neighbours become one hole, in whatever order they go.
+  // Adjacent kernels become one hole, in whatever order they are freed.
   kept[5].reset();
   kept[3].reset();
   kept[4].reset();

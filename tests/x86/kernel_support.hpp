@@ -1,4 +1,4 @@
-// Hand-made linear kernels.
+// Linear kernels that tests write instruction by instruction.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@
 
 namespace tenon::x86::testing {
 
-// Kernels of tests are not cached: their files would evict those of users.
+// Kernels of tests are not cached, since their files would evict those of users.
 inline const int kNoCodeFiles = setenv("TENON_CACHE_DIR", "", /*overwrite=*/1);
 
 inline TargetDescription target_of(Isa isa) {
@@ -30,7 +30,7 @@ inline TargetDescription target_of(Isa isa) {
   return target;
 }
 
-// With the further features that this machine has.
+// target_of() with further features that this machine has.
 inline TargetDescription target_of_machine(Isa isa) {
   TargetDescription target = target_of(isa);
   if (isa == Isa::avx512 && machine_has_vbmi()) target.features.emplace_back(kVbmi);
@@ -46,7 +46,7 @@ inline const codegen::JitterTable& structure_table() {
   return *table;
 }
 
-// With the elementwise operators.
+// structure_table() with the elementwise operators.
 inline const codegen::JitterTable& full_table() {
   static const codegen::JitterTable* table = [] {
     auto* made = new codegen::JitterTable("x86");
@@ -76,8 +76,8 @@ class KernelBuilder {
     add("Parameter", {}, {out}).number = number;
     return out;
   }
-  // A loop over whole vectors, then the tail: `body(lanes, tail operands, index)` writes what is inside of either.
-  // Params `limit` and `limit + 1` are the last counter of the loop, and the tail's end.
+  // A loop over whole vectors, then the tail; `body(lanes, tail operands, index)` writes the content of both. Params
+  // `limit` and `limit + 1` are the last counter of the loop and the end of the tail.
   template <class Body>
   void over_row(int limit, Body body) {
     const snippet::RegisterId counter = general(), mask = lanes(kBool), count = general();
@@ -116,7 +116,7 @@ class KernelBuilder {
     const auto pool = register_pool(isa_);
     const size_t index = used_[file]++;
     TENON_CHECK(index < pool.of(file).size(), "a test's kernel wants too many registers");
-    // From the last: registers that need long encodings and saving are the interesting ones.
+    // The last registers first, because these have longer encodings or must be saved.
     return pool.of(file)[pool.of(file).size() - 1 - index];
   }
   snippet::RegisterId place(snippet::RegisterId id, codegen::RegisterFile file) {
@@ -129,7 +129,7 @@ class KernelBuilder {
     for (const auto id : ids) types.push_back(kernel.registers[static_cast<size_t>(id)].element);
     return types;
   }
-  // Of the words of a call, which tests fill by hand, all that the kernel speaks of.
+  // Declares all params that the kernel uses; tests fill the words of a call themselves.
   void declare_params() {
     int last = -1;
     for (const snippet::Loop& loop : kernel.loops) last = std::max(last, loop.limit);
@@ -137,7 +137,7 @@ class KernelBuilder {
       if (one.op == "Parameter" || one.op == "AddParameter") last = std::max(last, static_cast<int>(one.number));
     kernel.params.resize(std::max(kernel.params.size(), static_cast<size_t>(last + 1)));
   }
-  // Scratch registers of one instruction are free again for the next.
+  // Assigns scratch registers to an instruction; they are free again for the next one.
   void give_scratch(snippet::Instruction& instruction) {
     const auto in = types(instruction.in), out = types(instruction.out);
     const codegen::JitterRow* row = structure_table().find({instruction.op, in, out, instruction.attributes}, target_);

@@ -1,6 +1,6 @@
-// Kernels with known extents have fewer loops and copies than those with open ones, and numbers instead of words. They
-// give the same bits: fractions, whose sums depend on their order, and widths around those of vectors. However, dims
-// known to be 1 are dropped: a sum down a column then becomes one along a row, over lanes.
+// Kernels with known extents have fewer loops and copies than those with unknown ones, and constants instead of words.
+// They give the same bits, for fractions, whose sums depend on the order, and for widths around those of vectors.
+// However, dims known to be 1 are dropped, so that a sum down one column becomes a sum along a row, over lanes.
 #include <gtest/gtest.h>
 
 #include "x86/guarded_graph.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kSeed = 20261123;
 
-// Operators on %x with rows of W, and further inputs.
+// Operators on %x, whose rows have W elements, and on further inputs.
 struct Case {
   std::string_view name, body, results = "%y", inputs = "";
   int64_t least_width = 0;

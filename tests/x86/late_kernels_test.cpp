@@ -45,7 +45,7 @@ std::unique_ptr<Graph> reduction(std::string_view op, ElementType element, bool 
   return *std::move(graph);
 }
 
-// Sums of as few terms as there are here: each adds one rounding of the partial sum.
+// The sums of these tests have few terms, each of which adds one rounding of the partial sum.
 double tolerance_of(ElementType element) {
   if (element == kF32) return 60 * 0x1p-23;
   return element == kF16 ? 0x1p-9 : element == kBF16 ? 0x1p-6 : 0;
@@ -67,7 +67,7 @@ TEST_P(LateKernels, EveryReductionOverEveryAxes) {
         const auto runner = irgen::GraphRunner::prepare(*graph, kernels);
         ASSERT_TRUE(runner.ok()) << runner.error().to_string();
         if ((*runner)->report().late_ops == 0) continue;
-        // All of them of f32, some of each other type.
+        // All axes for f32, some for each other type.
         for (size_t v = 0; v < values.size(); v += element == kF32 ? 1 : 3) {
           const std::vector<int64_t>& axes = values[(v + static_cast<size_t>(ran)) % values.size()];
           const std::vector<Datum> inputs{
@@ -75,7 +75,7 @@ TEST_P(LateKernels, EveryReductionOverEveryAxes) {
                                                   element.is_bool() ? 1 : 3)),
               Datum(Tensor::of<int64_t>({static_cast<int64_t>(axes.size())}, axes))};
           const auto wanted = (*oracle)->run(inputs);
-          if (!wanted.ok()) continue;  // an element type that the operator does not take
+          if (!wanted.ok()) continue;  // the operator does not accept the element type
           const auto got = (*runner)->run(inputs);
           ASSERT_TRUE(got.ok()) << got.error().to_string();
           const double rtol = tolerance_of(element);

@@ -1,5 +1,5 @@
-// The forms that store by whole lines, and those whose rows wait in the output, on the machine, with any alignment of
-// rows: memory around the output is checked, and the page after it is inaccessible.
+// The forms that store by whole lines, and those that keep rows in the output, on the machine, with any alignment of
+// rows. Memory around the output is checked, and the page after it is inaccessible.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -33,7 +33,7 @@ class Lines : public ::testing::Test {
     return *std::move(made);
   }
 
-  // The form's y, in memory that holds 77 elsewhere, `at` elements after the beginning of a line.
+  // y as computed by the form. y begins `at` elements after the beginning of a line; memory around it has the value 77.
   template <class T>
   std::vector<T> call(const irgen::SnippetForm& form, int64_t rows, int64_t columns, std::vector<T>& x,
                       size_t at) const {
@@ -53,7 +53,7 @@ class Lines : public ::testing::Test {
     return {memory.values().begin(), memory.values().end()};
   }
 
-  // All forms that store by whole lines, or keep rows in the output, against the one for tensors in the caches.
+  // Compares all forms that store by whole lines or keep rows in the output with the one for tensors in the caches.
   template <class T>
   void check(TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512)),
              std::string_view part_of_name = "") {
@@ -71,7 +71,7 @@ class Lines : public ::testing::Test {
       if (form.least_row == std::numeric_limits<int64_t>::max()) continue;  // the body does not allow it
       EXPECT_TRUE(form.non_temporal && form.any_rows) << print(form.kernel);
       names_.insert(tier.suffix);
-      // The edges of rows to come.
+      // Forms by whole lines prefetch the edges of later rows for writing.
       const bool edges = turned && form.kernel.blocks.dim < 0;
       EXPECT_EQ(edges, print(form.kernel).find("PrefetchWrite") != std::string::npos && form.kernel.blocks.dim < 0);
       for (const int64_t columns : {0, 1, 15, 16, 17, 35, 127, 128, 257, 511, 512, 513, 1061, 1601}) {
@@ -107,10 +107,10 @@ TEST_F(Lines, OfAllWidthsAndAddresses) {
   EXPECT_GE(names_.size(), 4u);
 }
 
-// For skewed rows, the sweep that stores is combined with reductions.
+// Rows are skewed: the sweep that stores is fused with reductions.
 TEST_F(Lines, OfRowsThatAreFolded) {
   TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512));
-  target.memories[0].size_bytes = 200'000, target.memories[1].size_bytes = 400'000;  // that hold rows
+  target.memories[0].size_bytes = 200'000, target.memories[1].size_bytes = 400'000;  // large enough for rows
   parse("%y = Softmax %x {axis = 1}", "%x: f32[N,M]");
   check<float>(target);
   EXPECT_GE(names_.size(), 2u) << "two walks in one loop, and three";
@@ -122,7 +122,7 @@ TEST_F(Lines, OfRowsThatAreFolded) {
   EXPECT_GE(names_.size(), 1u);
 }
 
-// If nothing is prefetched, they are processed alone.
+// If the target states no prefetching, rows are processed one by one.
 TEST_F(Lines, OfRowsThatGoAlone) {
   TargetDescription target = testing::with_small_caches(testing::target_of(Isa::avx512));
   target.memories[0].size_bytes = 200'000, target.memories[1].size_bytes = 400'000;

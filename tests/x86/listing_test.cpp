@@ -24,7 +24,7 @@ namespace {
 using codegen::Lanes;
 using snippet::RegisterId;
 
-// y = x for a row.
+// A kernel that copies a row.
 KernelBuilder copier(const Machine& machine) {
   KernelBuilder b(machine.isa, machine.lanes);
   b.kernel.name = "copier";
@@ -48,7 +48,7 @@ TEST_P(Listing, EveryByteIsAnInstructionOfTheIsa) {
   for (const ListedInstruction& line : disassemble(code->object())) {
     EXPECT_EQ(line.offset, at);
     EXPECT_NE(line.text, "(bad)") << "at " << at;
-    const bool evex = code->object().bytes[at] == std::byte{0x62};  // in 64-bit mode nothing else begins so
+    const bool evex = code->object().bytes[at] == std::byte{0x62};  // in 64-bit mode no other encoding begins with it
     EXPECT_FALSE(evex && GetParam().isa == Isa::avx2) << line.text << " needs AVX-512";
     at += line.bytes;
   }
@@ -68,7 +68,7 @@ TEST_P(Listing, OperatorsStandBesideTheirCode) {
   EXPECT_EQ(loads, 2) << text;
 }
 
-// The termination of a program by a signal, with its output on standard error.
+// How a child process ended, with its output on standard error.
 struct Ending {
   int signal = 0, status = 0;
   std::string text;
@@ -106,7 +106,7 @@ TEST_P(Listing, ACrashNamesKernelAndOperator) {
   const auto code = copier(GetParam()).code();
   ASSERT_NE(code, nullptr);
   const Ending ending = in_child([&] {
-    // What a sanitizer or test runner has put there is not what this test is about.
+    // Removes the handler of a sanitizer or test runner.
     signal(SIGSEGV, SIG_DFL);
     install_crash_handler();
     read_from_null(*code, 64);
@@ -153,17 +153,17 @@ TEST(CrashTable, KnowsLiveCodeOnly) {
   EXPECT_STREQ(text, "");
 }
 
-// A handler that read foreign code might read memory that has been returned.
+// A lookup must not read other code objects, whose memory may have been freed.
 TEST(CrashTable, LooksIntoNoOtherCode) {
   const auto code = copier({Isa::avx2, 8}).code();
-  // The object once more, where nobody may read it as soon as the table has it.
+  // A copy of the object that becomes unreadable once it is in the table.
   void* const page = mmap(nullptr, sizeof(JitCode), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
   std::memcpy(page, static_cast<const void*>(code.get()), sizeof(JitCode));
   const JitCode& gone = *static_cast<const JitCode*>(page);
   crash_table_add(gone);
   ASSERT_EQ(mprotect(page, sizeof(JitCode), PROT_NONE), 0);
-  // No code has this address, so all of the table is walked.
+  // No code has this address, so the whole table is searched.
   char text[200];
   describe_code_address(text, text, sizeof text);
   EXPECT_STREQ(text, "");
@@ -179,8 +179,8 @@ TEST(CrashTable, OtherCodeMayGoMeanwhile) {
     EXPECT_TRUE(code.ok()) << (code.ok() ? "" : code.error().to_string());
     return code.ok() ? *code : nullptr;
   };
-  // The code that is looked up is too large for the hole, which comes first in the table and which other code will fill
-  // and leave.
+  // The code that is looked up is too large for the hole. The hole is first in the table; other code is added to it and
+  // removed from it meanwhile.
   auto hole = added(small);
   const auto behind_it = added(small);
   hole.reset();
@@ -238,7 +238,7 @@ TEST(JitDump, HasCodeAndALineForEachInstruction) {
   const CodeObject& object = code->object();
   EXPECT_EQ(number(0, uint32_t()), 0x4A695444u);
   EXPECT_EQ(number(20, uint32_t()), static_cast<uint32_t>(getpid()));
-  // Lines come before the code that they are of.
+  // The record of lines precedes that of their code.
   const size_t info = number(8, uint32_t()), load = info + number(info + 4, uint32_t());
   EXPECT_EQ(number(info, uint32_t()), 2u);
   EXPECT_EQ(number(info + 24, uint64_t()), object.marks.size());

@@ -75,14 +75,14 @@ TEST(Machine, VectorsOf512BitsTakeBothUnitsBeforeZen5) {
   EXPECT_EQ(macs(16, {"GenuineIntel", 6, 0, 0}), 32u);
 }
 
-// Between a slow notebook and the fastest processor; the same for all callers.
+// The frequency is plausible, and the same for all callers.
 TEST(Machine, HasAClock) {
   EXPECT_GT(clock_hz(), 0.2e9);
   EXPECT_LT(clock_hz(), 8e9);
   EXPECT_EQ(clock_hz(), clock_hz());
 }
 
-// What the processor reports, if anything, is a plausible cache size.
+// Cache sizes that the processor reports, if any, are plausible.
 TEST(Machine, SaysSomethingSensible) {
   const Machine& asked = machine();
   EXPECT_EQ(asked.vendor.size(), 12u);

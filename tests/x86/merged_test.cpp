@@ -71,10 +71,10 @@ class Merged : public MachineTest {
     check_body(body, extents, random_, options);
   }
 
-  // That a lane takes of a row.
+  // The number of groups that a lane processes of a row.
   double groups(size_t count) const { return static_cast<double>(count) / (4 * GetParam().lanes); }
 
-  // Output `output` of one row of `x`.
+  // Output `output` for the row `x`.
   std::vector<float> outputs_of(const Body& body, std::vector<float>& x, bool merge, size_t output) {
     snippet::LowerOptions options = lower_options(body, false);
     options.merge_sweeps = merge;
@@ -133,7 +133,7 @@ TEST_P(Merged, ColumnsAndJoinedRows) {
   }
 }
 
-// Powers that wait for the next block, with heights around those of a group; with groups of infinities only, and NaN.
+// Powers are kept for the next block. Heights are around that of a group; also with groups of infinities only, and NaN.
 TEST_P(Merged, ColumnsOneBlockBehind) {
   const int lanes = GetParam().lanes;
   for (const int64_t rows : {0, 1, 3, 4, 5, 11}) {
@@ -148,7 +148,7 @@ TEST_P(Merged, ColumnsOneBlockBehind) {
   }
 }
 
-// Means far from 0, constant or changing: at least as exact as with separate sweeps for mean and variance.
+// With means far from 0, constant or changing, variances are at least as exact as by separate sweeps for both moments.
 TEST_P(Merged, VariancesAreAsExactAsOfTwoSweeps) {
   const Body body = norm_and_moments_body("r");
   for (const size_t count : {1000u, 4097u, 65536u, 1000003u}) {
@@ -163,13 +163,13 @@ TEST_P(Merged, VariancesAreAsExactAsOfTwoSweeps) {
       }
       for (const float one : x) variance += (one - mean) * (one - mean) / static_cast<double>(count);
       const auto error = [&](bool merge) { return std::abs(outputs_of(body, x, merge, 2)[0] - variance) / variance; };
-      // A mean that moves as far as it is large: as many roundings as a lane takes groups.
+      // If the mean drifts by its own size, the error is that of one rounding per group of a lane.
       EXPECT_LE(error(true), std::max(error(false), drift < 1e4 ? 4e-6 : groups(count) * 0x1p-24));
     }
   }
 }
 
-// Rows whose maximum changes with each group, or never: one more exponential and product for each change.
+// Rows whose maximum changes with each group, or never. Each change adds the errors of one exponential and one product.
 TEST_P(Merged, SumsOfPowersMove) {
   const Body body = softmax_and_sum_body("r");
   for (const float step : {-300.0f, -1.0f, -1e-4f, 1e-4f, 1.0f, 300.0f}) {

@@ -20,10 +20,10 @@ using testing::GuardedGraph;
 
 struct Case {
   const char* operators;
-  std::optional<ElementType> lane;  // of the integers; none: they stay as they are
+  std::optional<ElementType> lane;  // of the integers; none: they remain 64-bit integers
 };
 
-// On integers i per element, j per row and k for all rows, and floats x.
+// Operators on integers i per element, j per row and k shared by all rows, and on floats x.
 const Case kCases[] = {
     {"%y = Cast %i {to = type<f32[*]>}", kF32},
     {"%f = Cast %i {to = type<f32[*]>}\n%y = Mul %f, %x", kF32},
@@ -40,7 +40,7 @@ const Case kCases[] = {
     {"%f = Cast %k {to = type<f32[*]>}\n%y = Mul %f, %x", kF32},
     {"%e = Greater %k, %five\n%y = Where %e, %x, %f3", kI32},
     {"%f = Cast %i {to = type<f32[*]>}\n%y = ReduceMax %f, %axes", kF32},
-    // Values that a 32-bit load does not represent.
+    // Bodies that need values beyond 32 bits.
     {"%c = GreaterOrEqual %i, %two31\n%y = Where %c, %x, %f3", std::nullopt},
     {"%c = GreaterOrEqual %i, %max32\n%y = Where %c, %x, %f3", std::nullopt},
     {"%f = Cast %i {to = type<f32[*]>}\n%c = Less %i, %two24\n%y = Where %c, %x, %f", std::nullopt},
@@ -92,7 +92,7 @@ class NarrowPorts : public ::testing::TestWithParam<Isa> {
   }
 };
 
-// Also vectors of small numbers only, which use different code from others.
+// With large numbers, and with small ones only, for which vectors use different code.
 TEST_P(NarrowPorts, AreAsTheReference) {
   const int64_t lanes = lanes_of(GetParam(), kF32);
   std::mt19937 random(11);

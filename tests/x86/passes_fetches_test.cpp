@@ -22,7 +22,7 @@ TEST_P(Passes, WrittenLinesAreFetchedAhead) {
     const auto code = compiled(kernel);
     ASSERT_NE(code, nullptr);
     EXPECT_EQ(count(listing(code->object()), "prefetchw"), 1);
-    check<float>(*code, [](float x, float) { return x; });  // up to guard pages: prefetches do not fault
+    check<float>(*code, [](float x, float) { return x; });  // prefetches beyond guard pages do not fault
   }
 }
 
@@ -39,7 +39,7 @@ TEST_P(Passes, ReadLinesAreFetchedAhead) {
   }
 }
 
-// What all rows share stays in the caches; in a single row nothing does.
+// Operands that all rows share stay in the caches and are not prefetched. A single row shares nothing.
 TEST_P(Passes, WhatRowsShareIsNotFetched) {
   const auto fetched = [&](std::string_view dims) {
     snippet::test::BodyBuilder build("add", dims);
@@ -58,7 +58,7 @@ TEST_P(Passes, WhatRowsShareIsNotFetched) {
   EXPECT_EQ(fetched("k"), 2u);
 }
 
-// Later sweeps along a row find its lines in the caches.
+// Only the first sweep along a row prefetches; later ones find its lines in the caches.
 TEST_P(Passes, TheFirstOfSeveralWalksFetches) {
   const int lanes = GetParam().lanes;
   const auto walk = [&](int loop, int counter, int value) {
@@ -77,7 +77,7 @@ TEST_P(Passes, TheFirstOfSeveralWalksFetches) {
   EXPECT_EQ(count(second, "Prefetch"), 0) << text;
 }
 
-// What is read is prefetched into the requested cache, what is written into the nearest.
+// Lines that are read are prefetched into the requested cache, those that are written into the nearest one.
 TEST_P(Passes, LinesAreFetchedIntoTheSecondLevelIfAsked) {
   const int lanes = GetParam().lanes;
   const std::string text =
@@ -95,7 +95,7 @@ TEST_P(Passes, LinesAreFetchedIntoTheSecondLevelIfAsked) {
   }
 }
 
-// Blocks of columns: the second sweep over the rows prefetches the next block's, and no other does.
+// Blocks of columns: only the second sweep over the rows prefetches those of the next block.
 TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   snippet::test::BodyBuilder build("softmax", "rk");
   const snippet::ValueId x = build.input(3), most = build.reduce("ReduceMax", x);
@@ -115,7 +115,7 @@ TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   const std::string text = text_of(true, true);
   EXPECT_EQ(count(text_of(false, true), "Prefetch"), 0);
   EXPECT_EQ(count(text_of(true, false), "Prefetch"), 0) << "tiles are no blocks";
-  // Two vectors at once of four rows, and single ones.
+  // Loops over two vectors and over one, of four rows and of single ones.
   const int vectors_of_line = std::max(1, 64 / (lanes * 4));
   const int lines = 4 * std::max(1, 2 / vectors_of_line) + 4;
   EXPECT_EQ(count(text, "PrefetchRead"), lines) << text;
@@ -123,8 +123,8 @@ TEST_P(Passes, TheNextBlockIsFetchedByTheSecondSweep) {
   EXPECT_NE(text.find("2048]"), std::string::npos) << text;
 }
 
-// Blocks whose rows are read once: the lines that four rows at once read after the next are prefetched, of the tensor
-// only, and blocks are as large as half of the last-level cache.
+// Blocks whose rows are read once, four at a time: the lines of the tensor four rows ahead are prefetched, but not
+// those of scratch memory, and blocks are as large as half of the last-level cache.
 TEST_P(Passes, RowsThatAreReadOnceAreFetchedAhead) {
   snippet::test::BodyBuilder build("softmax", "rk");
   const snippet::ValueId x = build.input(3), most = build.reduce("ReduceMax", x);
@@ -151,7 +151,7 @@ TEST_P(Passes, RowsThatAreReadOnceAreFetchedAhead) {
   }
 }
 
-// Those that are read again have the columns that the options state, and prefetching has the stated distance.
+// Blocks that are read again have the number of columns that the options state, and so has the prefetch distance.
 TEST_P(Passes, BlocksBehindAWalkAreAsLongAsAsked) {
   snippet::test::BodyBuilder build("softmax", "rk");
   const snippet::ValueId x = build.input(3), most = build.reduce("ReduceMax", x);
@@ -169,7 +169,7 @@ TEST_P(Passes, BlocksBehindAWalkAreAsLongAsAsked) {
   EXPECT_EQ(count(text, " + 2048]"), 0) << text;
 }
 
-// For blocks that one sweep reads, that sweep prefetches the next.
+// If one sweep reads a block, it also prefetches the next one.
 TEST_P(Passes, BlocksThatAreReadOnceAreFetchedAsTheyAreRead) {
   snippet::test::BodyBuilder build("columns", "rk");
   const snippet::ValueId x = build.input(3), squares = build.op("Mul", {x, x});
@@ -191,7 +191,7 @@ TEST_P(Passes, BlocksThatAreReadOnceAreFetchedAsTheyAreRead) {
   }
 }
 
-// Look-ahead for what advances with the rows; results of joined rows stay in the caches.
+// Only tensors that advance with the rows are prefetched; results of joined rows stay in the caches.
 TEST_P(Passes, OfJoinedRowsTheTensorsAreFetched) {
   snippet::test::BodyBuilder build("columns", "rk");
   build.output(build.reduce("ReduceSum", build.input(3)));
@@ -238,7 +238,8 @@ TEST_P(Passes, BlocksAreCutForTheCache) {
   EXPECT_EQ(blocks_of(true, true, 256 << 10), "blocks dim 1 again of 512 within 131072, 256 within 131072, 256");
 }
 
-// For data in the caches, loading by halves costs one more operation.
+// Data beyond the caches is loaded by halves; for shared operands, which are in the caches, that would cost one more
+// operation.
 TEST_P(Passes, WhatComesFromFarIsLoadedByHalves) {
   const int lanes = GetParam().lanes;
   const bool halves = lanes * 32 == 512;

@@ -1,4 +1,4 @@
-// Passes on functions that become tables.
+// Passes that replace functions by tables.
 #include <cmath>
 #include <random>
 
@@ -7,7 +7,7 @@
 namespace tenon::x86::testing {
 namespace {
 
-// %18 = the function of %17, an argument of %10, its square %14, %11 = 1, %12 = 0.5 and %13 = 16.
+// %18 is the function of %17, which `argument` computes from %10, its square %14, %11 = 1, %12 = 0.5 and %13 = 16.
 std::string function_of(const std::string& argument, const std::string& function, const std::string& rest) {
   return load("f32") + "    %11:f32 = Scalar {bits = 0x3f800000}\n    %12:f32 = Scalar {bits = 0x3f000000}\n" +
          "    %13:f32 = Scalar {bits = 0x41800000}\n    %14:f32 = Mul %10, %10\n" + argument +
@@ -19,7 +19,7 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreTabulated) {
   const std::string cubic = "    %15:f32 = Mul %14, %10\n    %16:f32 = Div %15, %13\n    %17:f32 = Add %16, %10\n";
   const std::string sum = "    %20:f32 = Add %18, %11\n";
   struct Case {
-    std::string argument, function, rest, tabulated;  // empty: it stays
+    std::string argument, function, rest, tabulated;  // empty: the function is not tabulated
   };
   const std::vector<Case> cases = {
       {half, "Erf", sum, "TabulatedErf %10 {of = [0.5]}"},
@@ -27,14 +27,14 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreTabulated) {
       {half, "Erf", "    %20:f32 = Sub %11, %18\n", "TabulatedErf %10 {of = [0.5]}"},
       {half, "Erf", "    %19:f32 = Mul %18, %12\n    %20:f32 = Add %19, %12\n", "TabulatedErf %10 {of = [0.5]}"},
       {half, "Erf", "    %19:f32 = Neg %18\n    %20:f32 = Add %11, %19\n", "TabulatedErf %10 {of = [0.5]}"},
-      {"    %17:f32 = Neg %10\n", "Erf", sum, ""},       // falls
-      {"    %17:f32 = Add %10, %11\n", "Erf", sum, ""},  // is not odd
+      {"    %17:f32 = Neg %10\n", "Erf", sum, ""},       // decreasing
+      {"    %17:f32 = Add %10, %11\n", "Erf", sum, ""},  // not odd
       {"    %17:f32 = Add %14, %10\n", "Erf", sum, ""},
       {half, "Tanh", sum, ""},                            // a table would be long
-      {half, "Erf", "    %20:f32 = Add %18, %12\n", ""},  // with less than its size
+      {half, "Erf", "    %20:f32 = Add %18, %12\n", ""},  // the addend is smaller than the table's values
       {half, "Erf", "    %20:f32 = Add %18, %10\n", ""},
       {half, "Erf", "    %19:f32 = Mul %18, %13\n    %20:f32 = Add %19, %11\n", ""},
-      {half, "Erf", "    %19:f32 = Add %18, %11\n    %20:f32 = Mul %19, %18\n", ""},  // others read it as well
+      {half, "Erf", "    %19:f32 = Add %18, %11\n    %20:f32 = Mul %19, %18\n", ""},  // %18 has another reader
       {"    %17:f32 = Mul %10, %12 {rounded = 1}\n", "Erf", sum, "TabulatedErf %17 {of = [1.0]}"},
   };
   for (const Case& one : cases) {
@@ -46,7 +46,7 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreTabulated) {
     if (const size_t of = one.tabulated.find('{'); of != std::string::npos) {
       EXPECT_EQ(count(done, one.tabulated.substr(of)), 2) << done;
     }
-    // What was the argument alone is gone, and what others read is not.
+    // Operators that only computed the argument are removed.
     if (!one.tabulated.empty() && one.argument == cubic) {
       EXPECT_EQ(count(done, "Div") + count(done, "Mul"), 0) << done;
     }
@@ -61,7 +61,7 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreGatesOfTheirOwnArgument) {
   const std::string sum = "    %19:f32 = Add %18, %11\n";
   const std::string halves = "{of = [0.5], scale = [0.5]}";
   struct Case {
-    std::string rest, gate;  // of lines after the function; empty: there is none
+    std::string rest, gate;  // `rest`: lines after the function; `gate` is empty if there is none
   };
   const std::vector<Case> cases = {
       {sum + "    %21:f32 = Mul %10, %19\n    %20:f32 = Mul %21, %12\n", halves},
@@ -70,15 +70,15 @@ TEST_P(Passes, FunctionsThatAreSummedWithAsMuchAreGatesOfTheirOwnArgument) {
       {"    %21:f32 = Mul %18, %12\n    %19:f32 = Add %12, %21\n    %20:f32 = Mul %19, %10\n", halves},
       {"    %21:f32 = Neg %18\n    %19:f32 = Sub %11, %21\n    %20:f32 = Mul %19, %10\n",
        "{of = [0.5], scale = [1.0]}"},
-      {"    %19:f32 = Add %18, %13\n    %21:f32 = Mul %19, %10\n    %20:f32 = Div %21, %13\n", ""},  // is never 0
+      {"    %19:f32 = Add %18, %13\n    %21:f32 = Mul %19, %10\n    %20:f32 = Div %21, %13\n", ""},  // never 0
       {sum + "    %21:f32 = Mul %10, %19\n    %22:f32 = Add %12, %11\n    %20:f32 = Mul %21, %22\n",
        "{of = [0.5], scale = [1.0]}"},
-      // Instructions after the gate stay there.
+      // Instructions after the gate remain.
       {sum + "    %21:f32 = Mul %10, %19\n    %20:f32 = Mul %21, %21\n", "{of = [0.5], scale = [1.0]}"},
-      {"    %19:f32 = Sub %11, %18\n    %20:f32 = Mul %19, %10\n", ""},        // falls
-      {sum + "    %21:f32 = Neg %10\n    %20:f32 = Mul %19, %21\n", ""},       // is below 0
-      {sum + "    %20:f32 = Mul %19, %14\n", ""},                              // of x^2
-      {sum + "    %21:f32 = Mul %10, %19\n    %20:f32 = Add %21, %19\n", ""},  // others read it
+      {"    %19:f32 = Sub %11, %18\n    %20:f32 = Mul %19, %10\n", ""},        // decreasing
+      {sum + "    %21:f32 = Neg %10\n    %20:f32 = Mul %19, %21\n", ""},       // negative
+      {sum + "    %20:f32 = Mul %19, %14\n", ""},                              // the factor is x^2
+      {sum + "    %21:f32 = Mul %10, %19\n    %20:f32 = Add %21, %19\n", ""},  // the sum has another reader
       {sum + "    %20:f32 = Mul %19, %10 {rounded = 1}\n", ""},
   };
   for (const Case& one : cases) {
@@ -107,7 +107,7 @@ TEST_P(Passes, WhatIsTabulatedComesOutAsWhatWasWritten) {
     const std::vector<float> y = run(*code, x, 0.0f);
     for (size_t i = 0; i < x.size(); ++i) {
       const double v = x[i], wanted = v * (1 + std::tanh(v + v * v * v / 16));
-      // Within 2^-23 of 1, and two roundings.
+      // The table's error is 2^-23 relative to 1; two roundings.
       ASSERT_NEAR(y[i], wanted, std::abs(v) * 0x1p-23 + std::abs(wanted) * 0x1p-23) << "x " << v << " of " << width;
     }
   }

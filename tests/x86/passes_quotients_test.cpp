@@ -35,7 +35,7 @@ TEST(QuotientFactors, GiveTheBitsOfTheQuotient) {
       const float y = std::fma(x, by->high, x * by->low);
       EXPECT_EQ(std::bit_cast<uint32_t>(y), std::bit_cast<uint32_t>(x / divisor)) << x << " by " << divisor;
     }
-    for (int step = 0; step < 20000; ++step) {  // tiny ones
+    for (int step = 0; step < 20000; ++step) {  // tiny numbers
       const float x = std::bit_cast<float>(static_cast<uint32_t>(random()) % 0x10000000u);
       const float y = std::fma(x, by->high, x * by->low), wanted = x / divisor;
       EXPECT_TRUE(y == wanted || y == std::nextafter(wanted, 2 * wanted) || y == std::nextafter(wanted, 0.0f))
@@ -74,16 +74,17 @@ TEST_P(Passes, QuotientsByConstantsAreProducts) {
   EXPECT_EQ(count(print(optimised(kernel_by("0x0"), {.memory_operands = false})), "Div "), 2);
 }
 
-// The bits of a number as an integer for which neighbours differ by 1 and both zeros are equal.
+// Maps floats to integers so that neighbours differ by 1 and both zeros are equal.
 int64_t place_of(float x) {
   const auto bits = std::bit_cast<int32_t>(x);
   return bits < 0 ? -int64_t{bits & 0x7fffffff} : bits;
 }
 
-// Divisors of one kind and any x: all infinities, zeros and NaN, and except for a few, the quotient's bits.
+// Divisors of one kind and any x. Infinities, zeros and NaN equal those of the quotient, and so do the bits of almost
+// all other results.
 class StandingQuotients : public Passes {
  protected:
-  // The quotient of x, or of what a polynomial of so many steps makes of it.
+  // The quotient of a polynomial in x with `steps` steps, or of x itself.
   std::string text_of(std::string_view attributes, int steps = 0) const {
     std::string inside = load("f32");
     int last = 10;
@@ -93,7 +94,7 @@ class StandingQuotients : public Passes {
                     product, ", %10\n");
     }
     std::string text = row_kernel(GetParam().lanes, inside + str("    %20:f32 = Div %", last, ", W", attributes, "\n"));
-    const std::string divisor = str("%", 6 + 2 * (2 + 2 * steps));  // after those of the loop and the tail
+    const std::string divisor = str("%", 6 + 2 * (2 + 2 * steps));  // after the registers of the loop and the tail
     for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, divisor);
     const std::string_view before = "%3:g = Zero\n";
     text.insert(text.find(before) + before.size(), str("  ", divisor, ":f32 = BroadcastLoad f32 [%2]\n"));
@@ -103,7 +104,7 @@ class StandingQuotients : public Passes {
     const float magnitude = std::abs(s);
     return magnitude == 0 || !std::isfinite(s) || (magnitude >= 0x1p-126f && magnitude <= 0x1p122f);
   }
-  // Hard numbers and any others; divisors that are not moderate are divided by.
+  // Hard numbers and random ones. For divisors that are not moderate, quotients are exact.
   template <class IsDivisor>
   void expect_quotients(const LinearKernel& kernel, IsDivisor is_divisor) {
     const auto code = compiled(kernel);
@@ -119,7 +120,7 @@ class StandingQuotients : public Passes {
     while (divisors.size() < 1000) divisors.push_back(any());
     size_t apart = 0;
     for (size_t which = 0; which < divisors.size(); ++which) {
-      // A power of two by 2 - 2^-23 lies next to the middle of two numbers.
+      // A power of two divided by 2 - 2^-23 is near the middle of two floats.
       const bool is_hard = which < hard.size();
       const float divisor = divisors[which];
       if (!is_divisor(divisor)) continue;
@@ -176,8 +177,7 @@ TEST_P(StandingQuotients, OfFewVectorsByTwoUnits) {
   EXPECT_EQ(products(5, 2), 0);
 }
 
-// A quotient takes as long as eight other operations of each unit. A product that is only added is not counted
-// separately.
+// A quotient takes as long as eight other operations of each unit. A product and the sum that uses it count as one.
 TEST_P(StandingQuotients, WithLittleBesideThem) {
   const auto products = [&](int steps, double units) {
     LinearKernel kernel = parsed(text_of("", steps));
@@ -195,7 +195,7 @@ TEST_P(StandingQuotients, WithLittleBesideThem) {
 // The divider needs ten cycles for a root and eight for a quotient, which two units could use for other operations.
 class Roots : public Passes {
  protected:
-  // x / sqrt(sqrt(w)) and such.
+  // A kernel with the operators `inside`, in which W is replaced by `attributes`.
   LinearKernel kernel_of(const std::string& inside, double units, std::string_view attributes) {
     std::string text = row_kernel(GetParam().lanes, load("f32") + inside);
     for (size_t at; (at = text.find('W')) != std::string::npos;) text.replace(at, 1, attributes);
@@ -231,7 +231,7 @@ TEST_P(Roots, GoBesideTheDivider) {
   EXPECT_EQ(products(quotient, 2, ""), 0) << "denormals";
 }
 
-// All significands, with even and odd exponents, equal the machine's root; also NaN.
+// Roots of all significands, with even and odd exponents, and of NaN, equal those of the machine.
 TEST_P(Roots, ByProductsAreRoundedRight) {
   const LinearKernel kernel = kernel_of("    %20:f32 = Sqrt %10W\n", 2, " {moderate = 1}");
   const auto code = compiled(kernel);
@@ -258,7 +258,8 @@ TEST_P(Roots, ByProductsAreRoundedRight) {
     }
 }
 
-// By 2 a sum, by other powers a shift, next to them one more sum or difference, and by others a product.
+// Products by 2 become a sum, by other powers a shift, by neighbours of powers also a sum or difference. By other
+// numbers they remain.
 TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
   const auto check_by = [&]<class T>(std::string_view element, uint64_t factor, std::string_view op) {
     for (const std::string_view operands : {"%10, %11", "%11, %10"}) {
@@ -300,7 +301,7 @@ TEST_P(Passes, ProductsOfIntegersByPowersOfTwo) {
   check_by.template operator()<uint64_t>("u64", uint64_t{1} << 33, "MulByPower");
 }
 
-// For unsigned elements that were loaded from 8 or 16 bits, and for no others.
+// Applies only to unsigned elements that were loaded from 8 or 16 bits.
 TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
   for (const auto& [element, lane, marked] :
        {std::tuple{"u8", "u32", 2}, {"u16", "u32", 2}, {"u32", "u32", 0}, {"i8", "i32", 0}}) {
@@ -314,7 +315,7 @@ TEST_P(Passes, NarrowIntegersAreConvertedAsSigned) {
   EXPECT_EQ(count(print(sums), "fits_i32"), 0) << print(sums);
 }
 
-// Both operands loaded from 8 or 16 bits, wrapped to these, or numbers that fit them.
+// Applies if both operands are loaded from 8 or 16 bits, wrapped to these, or constants that fit them.
 TEST_P(Passes, NarrowIntegersDivideInF32) {
   const auto marked = [&](const std::string& operand, std::string_view lane = "i32") {
     const LinearKernel kernel = optimised(
@@ -334,7 +335,7 @@ TEST_P(Passes, NarrowIntegersDivideInF32) {
   EXPECT_TRUE(marked("    %12:i32 = Add %10, %10\n    %11:i32 = Wrap %12 {to = \"i8\"}\n"));
 }
 
-// For uniform values, and for nothing else.
+// Applies only to uniform values.
 TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   const auto kernel_of = [&](std::string_view operand) {
     return optimised(row_kernel(
@@ -351,7 +352,7 @@ TEST_P(Passes, QuotientsOfWhatIsAlikeTakeOneLane) {
   check<float>(*code, [](float x, float w) { return x + std::sqrt(std::abs(3 / w)); });
 }
 
-// Values that only a further quotient or root uses, through a sum.
+// A quotient that is used only by another quotient or root, possibly through other operators, is not broadcast.
 TEST_P(Passes, WhatIsAlikeIsSpreadOnce) {
   const auto kernel_of = [&](std::string_view last) {
     return optimised(row_kernel(GetParam().lanes,
@@ -367,7 +368,7 @@ TEST_P(Passes, WhatIsAlikeIsSpreadOnce) {
   check<float>(*code, [](float x, float w) { return x + std::sqrt((3 / w) * (3 / w)); });
 }
 
-// Values that only a root uses, or a single stored element.
+// A reduction that is used only by a root, or of which one element is stored, is not broadcast.
 TEST_P(Passes, FoldsThatOneLaneIsWantedOfAreNotSpread) {
   const auto kernel_of = [&](std::string_view last) {
     return optimised(row_kernel(GetParam().lanes, load("f32") + "    %12:f32 = FoldLanes %10 {by = \"Max\"}\n" +

@@ -39,7 +39,7 @@ TEST_P(Passes, WhatIsStoredNarrowIsRoundedByTheStore) {
             << element << " of bits " << x[i] << " gave " << y[i];
       }
     }
-    // Others read it as well, or it is rounded to something else.
+    // The rounding remains if the rounded value has another use, or if it is to another type.
     const std::string read = str("    %13:f32 = Round %12 {to = \"", element, "\"}\n    %20:f32 = Max %13, %13\n");
     EXPECT_EQ(count(print(optimised(squares(element, read))), "Round"), 2);
   };
@@ -48,8 +48,7 @@ TEST_P(Passes, WhatIsStoredNarrowIsRoundedByTheStore) {
   EXPECT_EQ(count(print(optimised(squares("bf16", "    %20:f32 = Round %12 {to = \"f16\"}\n"))), "Round"), 2);
 }
 
-// If several rows are traversed at once, all are stored non-temporally, not only the first: only partial stores are
-// not.
+// If several rows are traversed at once, the full stores of all rows are non-temporal, not only those of the first.
 TEST_P(Passes, OfSeveralRowsAllAreStoredPastTheCaches) {
   snippet::test::BodyBuilder build("columns", "rk");
   const snippet::ValueId x = build.input(3);
@@ -68,7 +67,7 @@ TEST_P(Passes, OfSeveralRowsAllAreStoredPastTheCaches) {
   EXPECT_EQ(stores("Store"), 1u) << print(*kernel);
 }
 
-// Whole vectors, with and without narrowing, with a fence before the return.
+// Stores of whole vectors are non-temporal, with and without narrowing, and a fence precedes the return.
 TEST_P(Passes, StoresGoPastTheCaches) {
   output_ = tenon::testing::GuardAt::lines;
   const int lanes = GetParam().lanes;
@@ -97,8 +96,8 @@ TEST_P(Passes, StoresGoPastTheCaches) {
   }
 }
 
-// In rows with arbitrary alignment only the stores marked aligned, and lines are loaded by halves; memory operands are
-// not lines.
+// In rows with arbitrary alignment, only stores marked aligned are non-temporal, and lines are loaded by halves instead
+// of as memory operands.
 TEST_P(Passes, WhereRowsBeginAnywhereAlignedStoresAloneGoPastTheCaches) {
   const int lanes = GetParam().lanes;
   const std::string text = row_kernel(lanes, load("f32") + "    %20:f32 = Neg %10\n");
@@ -118,7 +117,7 @@ TEST_P(Passes, WhereRowsBeginAnywhereAlignedStoresAloneGoPastTheCaches) {
   check<float>(*code, [](float x, float w) { return x + w; });
 }
 
-// Rows that are long enough are traversed in four parallel stretches, with the remainder as before.
+// Rows that are long enough are traversed in four parallel stretches; the remainder is processed as without them.
 TEST_P(Passes, StretchesOfARowGoSideBySide) {
   output_ = tenon::testing::GuardAt::lines;
   const int lanes = GetParam().lanes;
@@ -147,8 +146,8 @@ TEST_P(Passes, LoopsThatStoreIntoTheCachesAreOneStream) {
   EXPECT_EQ(count(print(optimised(text, {.streams = {.each = 4}})), "stream"), 0);
 }
 
-// The alignment of rows says nothing about vectors along another dim, nor about memory after all tensors, which is
-// scratch.
+// The alignment of rows says nothing about vectors along another dim, nor about scratch memory, whose ports come after
+// those of all tensors.
 TEST_P(Passes, OutputsWithoutRowsStayInTheCaches) {
   LinearKernel kernel = parsed(row_kernel(GetParam().lanes, load("f32") + "    %20:f32 = Neg %10\n"));
   kernel.extents = {-1, -1};

@@ -1,4 +1,4 @@
-// Kernels in text form for the tests of passes, and running the results on the machine.
+// Kernels in text form for the tests of passes, and functions that run the results on the machine.
 #pragma once
 #include <cctype>
 #include <cstring>
@@ -23,7 +23,7 @@ inline LinearKernel parsed(const std::string& text) {
   return kernel.ok() ? *std::move(kernel) : LinearKernel();
 }
 
-// `text` with its values %10 and above as fresh registers from `next` on: no number may be omitted.
+// `text` with its values %10 and above renumbered from `next` on, because registers must be numbered without gaps.
 inline std::string renumbered(const std::string& text, int& next) {
   std::map<std::string, int> numbers;
   std::string done;
@@ -43,7 +43,7 @@ inline std::string renumbered(const std::string& text, int& next) {
   return done;
 }
 
-// y = the result of `inside` for the row x and the element w, as %20; the tail does the same.
+// A kernel that stores %20, which `inside` computes from the row x and the element w, in the loop and in the tail.
 inline std::string row_kernel(int lanes, const std::string& inside, std::string_view element = "f32") {
   int next = 6;
   const auto part = [&](std::string_view touched, std::string_view tail) {
@@ -98,7 +98,7 @@ class Passes : public MachineTest {
     return *code;
   }
 
-  // y for each x of a row, with guard pages after both.
+  // y for the row x, with guard pages after both.
   template <class T>
   std::vector<T> run(const JitCode& code, const std::vector<T>& x, T w) {
     GuardedBuffer from(x.size() * sizeof(T)), to(x.size() * sizeof(T), 0xa5, output_), one(sizeof(T));
@@ -114,7 +114,7 @@ class Passes : public MachineTest {
     return y;
   }
 
-  // Numbers that are the same in all types of so many bits, booleans included.
+  // Copies values that are valid in all types of this size, including booleans.
   template <class T>
   void check_copy(const JitCode& code) {
     for (const int64_t width : widths(GetParam().lanes)) {
@@ -127,7 +127,7 @@ class Passes : public MachineTest {
   std::vector<int64_t> extra_params_;  // those that a pass adds
   tenon::testing::GuardAt output_ = tenon::testing::GuardAt::end;
 
-  // All forms with f32: the bits of `expected`.
+  // Expects the results of `expected` at all widths.
   template <class T, class Expected>
   void check(const JitCode& code, Expected expected) {
     std::mt19937 random(3);

@@ -1,5 +1,5 @@
-// Passes on linear kernels in text form: their output, and its results on the machine. Sums and operands; the rest is
-// in passes_*_test.cpp.
+// Passes on linear kernels in text form: the resulting kernels, and their results on the machine. This file tests sums
+// and operands; others are in passes_*_test.cpp.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -47,7 +47,7 @@ TEST_P(Passes, WhatIsNegatedAndAddedIsSubtracted) {
     ASSERT_NE(code, nullptr);
     check<float>(*code, [](float x, float w) { return w - x; });
   }
-  // Others read it as well.
+  // The negation remains if its result has another reader.
   const std::string twice =
       load("f32") + weight("f32") + "    %12:f32 = Neg %10\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, twice))), "Neg"), 2);
@@ -85,11 +85,11 @@ TEST_P(Passes, AProductThatOthersReadStays) {
   const std::string twice = load("f32") + weight("f32") +
                             "    %12:f32 = Mul %10, %11\n    %13:f32 = Add %12, %11\n    %20:f32 = Max %12, %13\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, twice))), "Mul"), 2);
-  // Its own factor changes before the sum.
+  // A factor of the product changes before the sum.
   const std::string changed =
       load("f32") + weight("f32") + "    %12:f32 = Mul %10, %11\n    %10:f32 = Copy %11\n    %20:f32 = Add %12, %10\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, changed))), "Mul"), 2);
-  // Integers have no such operation.
+  // Integers have no fused multiply-add.
   const std::string ints = load("i32") + weight("i32") + "    %12:i32 = Mul %10, %11\n    %20:i32 = Add %12, %11\n";
   EXPECT_EQ(count(print(optimised(row_kernel(GetParam().lanes, ints, "i32"))), "Fma"), 0);
 }
@@ -99,7 +99,7 @@ TEST_P(Passes, LoadsBecomeOperands) {
     std::string op, result;
     float (*expected)(float x, float w);
   };
-  // %13 = w * w, so that w has more uses than one.
+  // %13 = w * w, so that w has several uses.
   const std::vector<Case> cases = {
       {"Add %10, %13", "AddMemory", [](float x, float w) { return x + w * w; }},
       {"Add %13, %10", "AddMemory", [](float x, float w) { return w * w + x; }},
@@ -119,7 +119,7 @@ TEST_P(Passes, LoadsBecomeOperands) {
     const std::string done = print(kernel);
     EXPECT_EQ(count(done, one.result + " f32 [%0 + %3]"), 1) << "in the loop, not in the tail\n" << done;
     EXPECT_EQ(count(done, "= Load "), 0) << done;
-    // Text and back.
+    // The text form is parsed to the same kernel.
     EXPECT_EQ(print(parsed(done)), done);
     const auto code = compiled(kernel);
     ASSERT_NE(code, nullptr);
@@ -127,7 +127,7 @@ TEST_P(Passes, LoadsBecomeOperands) {
   }
 }
 
-// Like the operator: NaN if either operand is, and of two zeros the second.
+// As the operator specifies: NaN if either operand is NaN, and of two zeros the second.
 TEST_P(Passes, ExtremesWithMemoryKeepNaN) {
   const auto kernel_of = [&](const std::string& type, const std::string& op) {
     return optimised(row_kernel(GetParam().lanes,
@@ -180,7 +180,7 @@ TEST_P(Passes, LoadsStayWhereTheyMust) {
 }
 
 TEST_P(Passes, WhatIsMadeBeforeALoopStaysThere) {
-  // The loop's part of `lines` is moved before it; the tail keeps its own.
+  // Moves `lines` from the loop to before it; the tail keeps its own.
   const auto ahead = [&](const std::string& lines, const std::string& behind) {
     std::string text = row_kernel(GetParam().lanes, lines + load("f32") + behind);
     const size_t loop = text.find("  loop 0 d0"), begin = text.find('\n', loop) + 1,
@@ -192,10 +192,10 @@ TEST_P(Passes, WhatIsMadeBeforeALoopStaysThere) {
     return print(optimised(text));
   };
   const std::string line = "    %11:f32 = Load f32 [%2]\n";
-  // It would be read in each iteration, and the loop may store in between.
+  // As an operand, it would be read in each iteration, although the loop may store to it.
   const std::string read = ahead(line, "    %12:f32 = Neg %10\n    %20:f32 = Max %12, %11\n");
   EXPECT_LT(read.find("= Load f32 [%2]"), read.find("  loop 0 d0")) << read;
-  // It would be multiplied in each iteration.
+  // As part of a fused operator, it would be multiplied in each iteration.
   const std::string product = ahead(line + "    %13:f32 = Mul %11, %11\n", "    %20:f32 = Add %13, %10\n");
   EXPECT_LT(product.find("= Mul "), product.find("  loop 0 d0")) << product;
 }
@@ -210,7 +210,7 @@ TEST_P(Passes, OneElementIsBroadcastByItsUser) {
   check<float>(*code, [](float x, float w) { return -x * w; });
 }
 
-// Two rows at once: the second one's pointer is the first one's plus a step.
+// Two rows at once, where the pointer of the second is that of the first plus a step.
 TEST_P(Passes, KnownStepsBecomePartOfAddresses) {
   const auto text = [](std::string_view known, std::string_view more) {
     return str("kernel @rows lanes 4 {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = limit loop 0\n  #3 = shift 0 loop 0",
@@ -248,14 +248,15 @@ TEST_P(Passes, DoublesHaveTheSameForms) {
   const auto plain = compiled(optimised(text, {.contract = false, .memory_operands = true}));
   ASSERT_NE(plain, nullptr);
   check<double>(*plain, [](double x, double w) {
-    const volatile double product = w * x;  // rounded, whatever this test is compiled for
+    const volatile double product = w * x;  // volatile: rounded even if the test is compiled with contraction
     return w - product;
   });
 }
 
 TENON_ON_ALL_MACHINES(Passes);
 
-// On avx2 the inverse of a comparison of integers may be one instruction; other readers need the comparison itself.
+// On avx2 the opposite of a comparison of integers may be one instruction. It is used unless the comparison has readers
+// other than choices.
 TEST_P(Passes, ChoicesByTheOpposite) {
   const auto kernel_of = [&](const std::string& op, const std::string& end) {
     return row_kernel(GetParam().lanes, load("i32") + weight("i32") + "    %12:bool = " + op + " %10, %11\n" + end,
@@ -291,7 +292,7 @@ TEST_P(Passes, ChoicesByTheOpposite) {
   }
 }
 
-// Also for comparisons combined by others, if the result selects; with 0 a choice is one instruction.
+// The same for combined comparisons whose result selects. A choice between a value and 0 is one instruction.
 TEST_P(Passes, JoinedChoicesByTheOpposite) {
   const bool turns = GetParam().isa == Isa::avx2;
   const auto of = [&](const std::string& first, const std::string& second, const std::string& join,
@@ -330,7 +331,7 @@ TEST_P(Passes, JoinedChoicesByTheOpposite) {
       check<int32_t>(*beside, [holds = holds, other](int32_t x, int32_t w) { return holds(x, w) != other ? x : 0; });
     }
   }
-  // Who joins it for others than choices has an Or.
+  // Or remains if the result has readers other than choices.
   const std::string stays = print(of("LessOrEqual", "Less", "Or",
                                      "    %16:bool = Not %15\n    %17:i32 = Where %15, %10, %11\n"
                                      "    %20:i32 = Where %16, %17, %11\n"));

@@ -1,5 +1,5 @@
-// Whole graphs as programs: snippets on memory that the program plans, with results in place of operands. Random ones
-// compared with the reference, bit for bit except for the bits of a NaN.
+// Whole graphs as programs: snippets on memory that the program plans, with results in place of operands. Random graphs
+// are compared with the reference, bit for bit except for the bits of a NaN.
 //
 // TENON_FUZZ_SEEDS sets the number of seeds of each test, TENON_FUZZ_FIRST the first.
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace {
 
 using tenon::testing::on_reference;
 
-// The kernels of snippets, with the number of results that became parts of others.
+// The kernels of snippets; counts those with results that became parts of other tensors.
 class CountingKernels final : public irgen::KernelSource {
  public:
   explicit CountingKernels(std::shared_ptr<Compiler> compiler) : snippets_("x86", std::move(compiler)) {}
@@ -49,7 +49,7 @@ class ProgramFuzz : public ::testing::TestWithParam<Isa> {
                                            CompilerOptions{.contract = false});
   }
 
-  // Two runs: the second on memory that the first has written.
+  // Runs twice, the second time on memory that the first run has written.
   void expect_same(const Graph& graph, const Graph& fused, const std::vector<Datum>& inputs) {
     const std::vector<Tensor> expected = on_reference(graph, inputs);
     const CountingKernels kernels(compiler_);
@@ -104,7 +104,7 @@ TEST_P(ProgramFuzz, RandomGraphsHaveTheBitsOfTheReference) {
   EXPECT_GE(again, seeds / 10);
 }
 
-// %f is last read by the snippet that reads it in two loops: before the one over rows it computes %c, in it %w.
+// The last snippet reads %f twice: before the loop over rows to compute %c, and in it to compute %w.
 TEST_P(ProgramFuzz, ResultsOfFewerDimsDoNotLieOnWhatTheRestReads) {
   const auto fused = parse_graph(R"(graph @g(%x: f32[1,7], %big: f32[15,7]) -> (%c, %w) {
   %f = snippet.Subgraph %x ((%x0: f32[1,7]) -> %f0 {

@@ -1,4 +1,5 @@
-// Rows beyond the caches with several sweeps: what prefetches the next one, and that all forms give the same bits.
+// Rows beyond the caches with several sweeps: which sweep prefetches the next row, and that all forms give the same
+// bits.
 #include <gtest/gtest.h>
 #include <snippet/bodies.hpp>
 #include <support_lib/guarded.hpp>
@@ -33,7 +34,7 @@ int count(const std::string& text, std::string_view what) {
   return found;
 }
 
-// d = x - sum(x); y = d - least(d): three sweeps over a row, each of single vectors and a tail.
+// d = x - sum(x); y = (d - min(d)) weight: three sweeps over a row, each of single vectors and a tail.
 std::string text_of(NextRow when) {
   snippet::test::BodyBuilder build("rows", "kr");
   const snippet::ValueId x = build.input(3), weight = build.input(2);
@@ -69,7 +70,8 @@ TEST(Rows, TheSweepThatIsAskedForFetchesTheNextRow) {
   }
 }
 
-// y = (x - sum(x)) w of groups: the sum traverses channels and pixels as one, the results channel by channel.
+// y = (x - sum(x)) w for groups. The sum traverses channels and pixels as one dim; the sweep that stores goes channel
+// by channel.
 TEST(Rows, WhatIsStoredChannelByChannelFetchesTheNextGroup) {
   snippet::test::BodyBuilder build("groups", "krr");
   const snippet::ValueId x = build.input(7), weight = build.input(2);
@@ -88,9 +90,9 @@ TEST(Rows, WhatIsStoredChannelByChannelFetchesTheNextGroup) {
   }
 }
 
-// Caches so small that short rows are of any class, and large calls begin at a few rows.
+// Caches so small that even short rows are of all size classes, and that calls with a few rows are large.
 constexpr size_t kFirst = 2'000, kSecond = 8'000, kThird = 32'000;
-// `times` as large as the smallest.
+// `times`: factor for all sizes.
 TargetDescription with_tiny_caches(Isa isa, size_t times = 1) {
   TargetDescription target = testing::target_of(isa);
   target.memories = {
@@ -177,7 +179,8 @@ class RowForms : public ::testing::TestWithParam<Isa> {
   const FormMaker unfetched_{unfetched(with_tiny_caches(GetParam(), 16)), **jitter_table(), {}};
 };
 
-// Whatever the range of rows that a form serves. Known extents give numbers in the code where open ones give words.
+// Tests all forms, also outside the lengths of rows that they serve. Known extents give constants in the code where
+// unknown ones give words.
 TEST_P(RowForms, AllGiveTheSameBits) {
   for (const Case& one : {kSoftmax, kNorm, kSkipNorm, kRootMeanSquare}) {
     for (const int64_t columns : {16, 48, 64, 176, 1040}) {
@@ -191,7 +194,7 @@ TEST_P(RowForms, AllGiveTheSameBits) {
         std::ranges::copy_if(unfetched_.tiers_of(open), std::back_inserter(tiers),
                              [](const FormMaker::Tier& tier) { return tier.row_order == RowOrder::one_by_one; });
         for (const FormMaker::Tier& tier : tiers) {
-          if (tier.lower.merge_sweeps) continue;  // sums that are moved have bits of their own (merged_test.cpp)
+          if (tier.lower.merge_sweeps) continue;  // merged sums have different bits (merged_test.cpp)
           const auto form = maker_.make(*body, tier);
           ASSERT_TRUE(form.ok()) << form.error().to_string();
           for (const int64_t rows : {1, 5}) {
@@ -233,7 +236,8 @@ TEST_P(RowForms, AllThatMergeGiveTheSameBits) {
   }
 }
 
-// Columns of few rows, in the caches and beyond them, as for any number (for whole rows lower_test.cpp).
+// Reductions of few rows down columns, in the caches and beyond them, give the same bits as the forms for any number of
+// rows. For whole rows see lower_test.cpp.
 TEST_P(RowForms, OfFewRowsGiveTheSameBits) {
   for (const std::string_view op : {"ReduceSum", "ReduceMax", "ReduceMean"}) {
     const std::string operators = str("%a = Constant {value = dense<i64[1]: 0>}\n%y = ", op, " %x, %a {keepdims = 0}");
@@ -259,7 +263,7 @@ TEST_P(RowForms, OfFewRowsGiveTheSameBits) {
   }
 }
 
-// Two channels of a group are a row, for which each form states how long its planes may be.
+// The two channels of a group form a row. Each form states how long the planes of its rows may be.
 TEST_P(RowForms, OfGroupsGiveTheSameBits) {
   for (const int64_t columns : {16, 49, 64, 128, 208, 512, 576}) {
     int skewed = 0;
@@ -285,7 +289,8 @@ TEST_P(RowForms, OfGroupsGiveTheSameBits) {
   }
 }
 
-// With as few rows as a loop may process together, if rows are a tile and no output is traversed with them.
+// Forms for as few rows as one loop processes together exist only for reductions down columns, if rows have at least
+// the columns of a tile, and no output varies over the reduced rows.
 TEST_P(RowForms, OfFewRowsAreReductionsAlone) {
   const auto few = [&](std::string_view operators, const std::string& rows, const std::string& columns) {
     const std::string text(operators);
@@ -307,7 +312,7 @@ TEST_P(RowForms, OfFewRowsAreReductionsAlone) {
   EXPECT_EQ(few("%y = Softmax %x {axis = 0}", "R", "C"), 0);
 }
 
-// By the nearest cache that holds two rows and what is kept.
+// Forms are chosen by the nearest cache that holds two rows and the kept values.
 TEST_P(RowForms, FollowFromTheLengthOfRows) {
   using Range = std::tuple<std::string, int64_t, int64_t, NextRow>;
   const auto ranges = [&](const Case& one) {
@@ -322,16 +327,16 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   const auto beyond = [](int64_t least, const char* suffix = ".merged") {
     return Range(suffix, least, std::numeric_limits<int64_t>::max(), NextRow::none);
   };
-  // Two rows of x and one of exponentials: 12 bytes an element. Up to 32 elements go with other rows, and twice as many
-  // gain nothing. Skewed are rows of 6 lines with exponentials, and of 9 without.
+  // Two rows of x and one of exponentials: 12 bytes per element. Rows of up to 32 elements are processed together with
+  // others, and for twice as many there is no gain. Rows are skewed from 6 lines on with exponentials, from 9 without.
   std::vector<Range> softmax = {{".l1", 65, 166, early},          {".l2", 167, 333, early},
                                 {".l2.again", 334, 666, early},   {".l3", 667, 2000, late},
                                 {".l3.joined", 2001, 2666, late}, beyond(2667),
                                 {".skewed", 96, 2000, late}};
   if (GetParam() == Isa::avx512) softmax.emplace_back(".skewed.twice", 96, 500, NextRow::none);
   EXPECT_EQ(ranges(kSoftmax), softmax);
-  // Two rows of x and z, the factors, the sums: 28 bytes; 24 where sums are made again. 36 with two rows of factors: as
-  // much as of a single row, of which nothing tells what all rows share.
+  // Two rows of x and z, the factors and the sums: 28 bytes per element; 24 if sums are recomputed. 36 with two rows of
+  // factors, which is also assumed for a single row, where it is unknown what all rows share.
   EXPECT_EQ(ranges(kSkipNorm), (std::vector<Range>{{".l1", 65, 71, early},
                                                    {".l2", 72, 166, late},
                                                    {".l2.again", 167, 333, late},
@@ -341,7 +346,7 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
                                                    beyond(501, ".skewed.merged")}))
       << "skewed rows of 144, with all that they share, would not fit L1";
   EXPECT_EQ(ranges(kRootMeanSquare).back(), beyond(144, ".skewed"));
-  // Those of one tensor fit an L1 of 32,000 bytes: 16 bytes an element.
+  // Rows of one tensor fit into an L1 of 32,000 bytes: 16 bytes per element.
   const std::vector<FormMaker::Tier> tiers = larger_.tiers_of(body_of(kNorm, "R", "C"));
   const auto skewed = std::ranges::find_if(tiers, [](const auto& tier) { return is_skewed(tier.row_order); });
   ASSERT_NE(skewed, tiers.end());
@@ -362,12 +367,12 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
     EXPECT_TRUE(form->kernel.skewed_twice);
     EXPECT_LT(form->least_row, 1024);
   }
-  // In an L1 of 32,000 where nothing is fetched ahead.
+  // The same for an L1 of 32,000 bytes if the target states no prefetching.
   for (const FormMaker::Tier& tier : unfetched_.tiers_of(body_of(kSoftmax, "R", "C")))
     EXPECT_TRUE(tier.row_order != RowOrder::skewed_twice || tier.calls.rows.most == 2000)
         << tier.suffix << ' ' << tier.calls.rows.most;
-  // Of two tensors whole pages alone, which would wait for one another as skewed rows: of 20 bytes an element half of
-  // L1 at least, and half of L2 at most.
+  // For two tensors only rows of whole pages, which would wait for one another if they were skewed: with 20 bytes per
+  // element at least half of L1, and at most half of L2.
   const auto fetched = [&](const Case& one) {
     std::vector<int64_t> found;
     for (const int64_t columns : {512, 801, 1024, 1280, 1536, 2048, 3072, 4096})
@@ -383,7 +388,7 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   ASSERT_TRUE(other.ok()) << other.error().to_string();
   EXPECT_EQ(other->least_row == std::numeric_limits<int64_t>::max(), !twice.empty()) << "its first walk keeps x";
   EXPECT_TRUE(ranges(kSumOfRows).empty()) << "one sweep";
-  // Of known extents, that of the row alone, and one for outputs that are not aligned.
+  // With known extents there is only the form for such rows, and one for outputs that are not aligned.
   const auto known = [&](const std::string& columns, size_t forms = 2) {
     const std::vector<FormMaker::Tier> tiers = maker_.tiers_of(body_of(kSoftmax, "1000", columns));
     EXPECT_EQ(tiers.size(), forms);
@@ -396,14 +401,14 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   EXPECT_EQ(known("2048"), ".streaming.l3.joined");
   EXPECT_EQ(known("4096", 3), ".streaming.merged") << "and .streaming where sweeps cannot be merged";
   EXPECT_EQ(known("16"), ".streaming");
-  // Rows that may be skewed want no other form but the one for bodies that are lowered otherwise after all.
+  // Rows that may be skewed have no other form except the one for bodies that lowering does not skew.
   std::string suffixes;
   for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1024"))) suffixes += tier.suffix + " ";
   EXPECT_EQ(suffixes, " .streaming .streaming.skewed.merged ");
   for (const FormMaker::Tier& tier : maker_.tiers_of(body_of(kSkipNorm, "1000", "1021")))
     EXPECT_FALSE(is_skewed(tier.row_order) && tier.suffix.ends_with("heads")) << tier.suffix;
-  // Where rows begin anywhere, by whole lines, which rows of 14, 32 and 64 of them outweigh; not in 256 bits, which are
-  // none.
+  // Rows with arbitrary alignment are stored by whole lines, which pays from 14, 32 and 64 lines on; not with 256 bits,
+  // which are less than a line.
   for (const auto& [one, least] : {std::pair{kSoftmax, 224}, std::pair{kSkipNorm, 512}, std::pair{kNorm, 1024}}) {
     std::vector<FormMaker::Tier> lines = larger_.tiers_of(body_of(one, "R", "C"));
     std::erase_if(lines, [](const auto& tier) {
@@ -416,7 +421,7 @@ TEST_P(RowForms, FollowFromTheLengthOfRows) {
   }
 }
 
-// What sweeps keep is in no output, so all of these are stored non-temporally; inputs are prefetched a row ahead.
+// Sweeps keep nothing in outputs, so all outputs are stored non-temporally. Inputs are prefetched one row ahead.
 TEST_P(RowForms, StoreOnceAndFetchTheNextRow) {
   const std::vector<FormMaker::Tier> tiers = maker_.tiers_of(body_of(kSoftmax, "R", "C"));
   const auto tier = std::ranges::find(tiers, ".streaming.l1", &FormMaker::Tier::suffix);
@@ -426,7 +431,7 @@ TEST_P(RowForms, StoreOnceAndFetchTheNextRow) {
   const std::string text = print(form->kernel);
   EXPECT_TRUE(form->non_temporal) << text;
   EXPECT_EQ(form->kernel.scratch.size(), 1u) << text;
-  // 640 bytes on, in the sweep of the exponentials; and 32 lines on, in that of the maxima.
+  // 640 bytes ahead in the sweep of the exponentials, and 32 lines ahead in that of the maxima.
   EXPECT_NE(text.find("+ 640]"), text.npos) << text;
   EXPECT_GT(count(text, "PrefetchRead"), 2) << text;
 }

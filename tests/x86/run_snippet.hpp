@@ -14,7 +14,7 @@
 
 namespace tenon::x86::testing {
 
-// `text`: of the graph.
+// `text`: the graph.
 inline Result<std::vector<Datum>> run_snippet(const std::string& text, const std::shared_ptr<Compiler>& compiler,
                                               const std::vector<Datum>& inputs, irgen::SnippetOptions options = {},
                                               ParallelFor& threads = serial()) {

@@ -1,5 +1,5 @@
-// Softmax of widely spread scores, on both instruction sets: results below the least normal number are correct, and
-// come from sums only.
+// Softmax of widely spread scores, on both instruction sets. Results below the least normal number are correct, and are
+// computed by sums only.
 #include "x86/body/scaled_powers.hpp"
 
 #include <gtest/gtest.h>
@@ -45,13 +45,13 @@ TEST(ScaledPowers, AreThoseThatTheirSumDivides) {
   EXPECT_EQ(scaled(powers + "%r = Div %one, %s\n%y = Mul %r, %e"), 1);
   EXPECT_EQ(scaled(powers + "%y = Div %e, %s\n%l = Log %s", "%y, %l"), 1);
   EXPECT_EQ(scaled(powers + "%y = Div %e, %s", "%y, %s"), 1);
-  // What others read as it is.
+  // Powers are not scaled if they, or the reciprocal of the sum, have other readers.
   EXPECT_EQ(scaled(powers + "%y = Div %e, %s", "%y, %e"), 0);
   EXPECT_EQ(scaled(powers + "%q = Div %e, %s\n%y = Add %q, %e"), 0);
   EXPECT_EQ(scaled(powers + "%r = Div %two, %s\n%y = Mul %r, %e"), 0);
   EXPECT_EQ(scaled(powers + "%r = Div %one, %s\n%t = Mul %r, %e\n%y = Add %r, %t"), 0);
   EXPECT_EQ(scaled(powers + "%y = Div %s, %e"), 0);
-  // Powers of which none need be 1.
+  // Powers are not scaled if none of them is certain to be 1.
   EXPECT_EQ(scaled("%y = ReduceLogSumExp %x, %axes"), 0) << "all of a row may be infinite";
   EXPECT_EQ(scaled("%d = Sub %x, %z\n%e = Exp %d\n%s = ReduceSum %e, %axes\n%y = Div %e, %s"), 0);
   EXPECT_EQ(scaled("%a = Abs %x\n%n = Neg %a\n%e = Exp %n\n%s = ReduceSum %e, %axes\n%y = Div %e, %s"), 0);
@@ -65,7 +65,7 @@ class Scores : public ::testing::TestWithParam<Isa> {
   int64_t lanes() const { return lanes_of(GetParam(), kF32); }
 };
 
-// In all steps down to where nothing is left, and with masked scores, including infinite ones.
+// Scores whose powers have all sizes down to 0, and masked scores, including infinite ones.
 Tensor scores(int64_t rows, int64_t columns, std::mt19937& random) {
   std::uniform_real_distribution<float> near(-4, 4), far(-120, 0);
   Tensor made = *Tensor::zeros(kF32, {rows, columns});
@@ -98,8 +98,8 @@ TEST_P(Scores, OfAllWidthsAreWithinBounds) {
       }
 }
 
-// Denormals are correct to the last place, and no product, quotient or power of two was rounded to one: that takes a
-// Xeon 150 cycles. Sums are exact, which does not show as underflow.
+// Denormals are correct to the last place, and no product, quotient or power of two was rounded to a denormal, which
+// takes 150 cycles on a Xeon. Sums are exact, so they raise no underflow.
 TEST_P(Scores, GiveDenormalsWithoutUnderflow) {
   constexpr int64_t kRows = 40, kColumns = 100;
   for (const std::string& operators : {std::string(kOperators[0]), std::string(kPowers) + "%y = Div %e, %s"}) {
@@ -123,7 +123,7 @@ TEST_P(Scores, GiveDenormalsWithoutUnderflow) {
         const double wanted = std::exp(static_cast<double>(static_cast<float>(x.double_at(i) - greatest))) / sum;
         if (wanted >= 0x1p-126) continue;
         denormals += wanted > 0x1p-149;
-        // The last place, and what power, sum and quotient may be off themselves: four units of 2^-24 at most.
+        // One unit in the last place, and the errors of power, sum and quotient, at most four units of 2^-24.
         ASSERT_LE(std::abs(y.double_at(i) - wanted), 0x1p-149 + wanted * 0x1p-22)
             << operators << ", row " << row << ", seed 23";
       }
@@ -140,7 +140,7 @@ TEST_P(Scores, ThatAreNoNumbersMakeRowsOfNone) {
     GuardedGraph runner(GetParam(), {.bounds = false, .small_caches = false});
     runner.tokenize(*graph);
     Tensor x = *Tensor::zeros(kF32, {2, kColumns});
-    // A single one, but that all of a row has to be -infinity for there to be no greatest number.
+    // A single one, except for -infinity: only a row of these has no finite maximum.
     for (int64_t i = 0; i < kColumns; ++i)
       if (odd == -kInfinity || i == 20) x.set_double(i, odd);
     std::mt19937 random(1);

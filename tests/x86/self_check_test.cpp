@@ -44,7 +44,7 @@ Result<void> emit_rough_root(X86Context& c, const Emission& e) {
 }
 
 const codegen::JitterTable& table_with(JitterRow fault) {
-  // They outlive the code of the process, where LeakSanitizer sees them.
+  // Tables must outlive all code of the process, and must remain reachable for LeakSanitizer.
   static auto* const all = new std::vector<codegen::JitterTable*>;
   auto* table = all->emplace_back(new codegen::JitterTable(std::string(kContextKind)));
   EXPECT_TRUE(table->add(std::move(fault)).ok());
@@ -59,7 +59,7 @@ class SelfCheck : public ::testing::TestWithParam<Isa> {
     if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
   }
 
-  // "" when the run is fine.
+  // The error of the run; empty if there is none.
   static std::string run(std::string_view text, const codegen::JitterTable& table, bool check) {
     auto graph = parse_graph(text);
     EXPECT_TRUE(graph.ok()) << graph.error().to_string();
@@ -83,7 +83,7 @@ class SelfCheck : public ::testing::TestWithParam<Isa> {
   }
 };
 
-// A process caches code by what a kernel computes, whatever its table: each text is another kernel.
+// A process caches code by what a kernel computes, independently of the table, so each text needs a different kernel.
 int next_constant() {
   static int count = 1;
   return ++count;
@@ -121,12 +121,12 @@ TEST_P(SelfCheck, NoticesAWrongInteger) {
   EXPECT_THAT(fault, HasSubstr("it comes from Max greater"));
 }
 
-// Accurate in the first three digits, so that a usual tolerance would not detect it.
+// A function accurate to three digits, which a usual tolerance would accept.
 TEST_P(SelfCheck, NoticesARoughFunction) {
   const JitterRow rough{.op = "Sqrt", .types = {kF32}, .early_result = true, .make = make_function<emit_rough_root>};
   EXPECT_THAT(run(floats(), table_with(JitterRow{rough}), true), HasSubstr("output 0"));
   JitterRow honest{rough};
-  honest.max_ulp = 0x1p13;  // as its accuracy is stated, it keeps to it
+  honest.max_ulp = 0x1p13;  // with its true accuracy stated, it is accepted
   EXPECT_EQ(run(floats(), table_with(std::move(honest)), true), "");
 }
 
@@ -137,7 +137,8 @@ TEST_P(SelfCheck, PassesWhatIsRightAndIsOffUnlessAskedFor) {
             "");
 }
 
-// Rows of 37 in rows of 74. For the last lanes the sum has no memory operand, which has a row of its own in the table.
+// Rows of 37 elements are parts of rows of 74. The sum uses the wrong row of the table only in the last lanes, because
+// elsewhere it has a memory operand, for which there is another row.
 TEST_P(SelfCheck, LooksAtPartsWhereTheyLie) {
   const auto joined = [] {
     return str("graph @g(%x: f32[N,37], %b: f32[N,37]) -> %y {\n %c = Constant {value = dense<f32[]: ", next_constant(),

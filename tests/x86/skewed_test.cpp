@@ -1,5 +1,5 @@
-// The store of a row together with the reduction of the next, on the machine: rows and widths around those of a group,
-// beside guard pages, and the result of the passes on the loop.
+// The store of a row fused with the reduction of the next, on the machine: rows and widths around those of a group,
+// next to guard pages, and the loop after the passes.
 #include <snippet/bodies.hpp>
 
 #include <tenon/snippet/linear/emit.hpp>
@@ -18,7 +18,7 @@ using snippet::test::HarnessOptions;
 using snippet::test::residual_softmax_body;
 using snippet::test::softmax_body;
 
-constexpr snippet::DimSet kAlongRow = 2, kBoth = 3;  // of "kr"
+constexpr snippet::DimSet kAlongRow = 2, kBoth = 3;  // sets of dims of "kr"
 
 // (x + z - mean) / sqrt(variance + 1) * factor, and variances.
 Body skip_norm_body() {
@@ -41,7 +41,7 @@ Body norm_body() {
   return build.take();
 }
 
-// Groups around rows, with a factor for each: over "kkr".
+// Normalisation over "kkr": rows in groups, with a factor for each row of a group.
 Body grouped_body() {
   BodyBuilder build("grouped", "kkr");
   const ValueId x = build.input(7), count = build.count();
@@ -57,7 +57,7 @@ class Skewed : public MachineTest {
   snippet::LowerOptions lower_options(bool merges = true, bool twice = false) const {
     return {.lanes = GetParam().lanes,
             .vectors = GetParam().isa == Isa::avx512 ? 32 : 16,
-            .resweep_cycles = merges ? 6 : 2.5,  // powers are kept
+            .resweep_cycles = merges ? 6 : 2.5,  // 2.5: powers are kept
             .merge_sweeps = merges,
             .skew_rows = true,
             .skew_twice = twice};
@@ -171,7 +171,7 @@ TEST_P(Skewed, PowersFetchTheRowBehindTheNext) {
   ASSERT_TRUE(snippet::CallPlan::write_known(body, *kernel).ok());
   ASSERT_TRUE(optimise(*kernel, passes(true, NextRow::last)).ok());
   size_t loops = 0, stores = 0;
-  std::vector<int64_t> fetched;  // from the first element of the row that is stored
+  std::vector<int64_t> fetched;  // distances from the row that is stored
   for (const snippet::Instruction& one : kernel->body) {
     if (one.op == "LoopBegin") stores = 0, fetched.clear();
     if (one.op == "StoreStreaming") ++stores;
@@ -184,7 +184,8 @@ TEST_P(Skewed, PowersFetchTheRowBehindTheNext) {
   EXPECT_EQ(loops, 1u) << print(*kernel);
 }
 
-// After the stores, loads of a row of whole pages would wait for them.
+// Loads of the next row precede the stores of this one. With rows of whole pages they would otherwise wait for the
+// stores.
 TEST_P(Skewed, ReadsTheNextRowBeforeItStoresThisOne) {
   constexpr int64_t kRow = 1024;
   for (const bool merges : {false, true}) {

@@ -32,11 +32,11 @@ class SnippetFuzz : public ::testing::TestWithParam<Isa> {
     options.stores_again = [](const Value&) { return true; };
     return options;
   }
-  // Others may be too few to have kernels of each form.
+  // Other seeds may be too few for kernels of all forms.
   static bool are_usual_seeds() { return !std::getenv("TENON_FUZZ_FIRST") && !std::getenv("TENON_FUZZ_SEEDS"); }
 };
 
-// No contraction, no reordered sums: bit for bit, except for the bits of a NaN.
+// Without contraction and reordered sums, results are equal bit for bit, except for the bits of a NaN.
 TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   GuardedGraph runner(testing::target_of_machine(GetParam()), {.contract = false, .bounds = false});
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
@@ -73,8 +73,8 @@ TEST_P(SnippetFuzz, ExactOperatorsHaveTheBitsOfTheReference) {
   RecordProperty("snippets", static_cast<int>(runner.snippets));
 }
 
-// Functions within their ulp, sums in another order, contraction: each result of each snippet is within the bounds that
-// follow from the accuracies stated by the rows of the emitters.
+// With functions of limited accuracy, reordered sums and contraction, each result of each snippet is within the bounds
+// that follow from the accuracies stated by the rows of the emitters.
 TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
   GuardedGraph runner(testing::target_of_machine(GetParam()), {});
   const uint32_t first = tenon::testing::first_seed(), seeds = tenon::testing::seeds(60);
@@ -96,7 +96,7 @@ TEST_P(SnippetFuzz, SmoothOperatorsKeepToTheStatedAccuracies) {
     EXPECT_GT(runner.any_rows, 0u);
     EXPECT_GT(runner.in_stages, 0u);
     EXPECT_GT(runner.merged, 0u);
-    // What the bounds say little about stays a small part. Of few other seeds one large graph may be half.
+    // Only a small part of the results has loose bounds or none. With few other seeds, one large graph may be half.
     EXPECT_LT(runner.open + runner.loose, runner.elements / 20);
   }
   RecordProperty("merged", static_cast<int>(runner.merged));

@@ -20,7 +20,7 @@ using testing::body_of;
 using testing::graph_of;
 using testing::GuardedGraph;
 
-// On two tensors of rows, x and z, a number per row, p, and one per column, b.
+// Operators on two tensors x and z, a number p per row, and a number b per column.
 struct Case {
   const char* operators;
   const char* outputs;
@@ -32,17 +32,17 @@ constexpr Case kCases[] = {
     {"%y = LogSoftmax %x {axis = -1}", "%y", 1},
     {"%y = ReduceLogSumExp %x, %axes", "%y", 1},
     {"%c = Less %x, %z\n%w = Where %c, %x, %k\n%y = Softmax %w {axis = -1}", "%y", 1},
-    // The least comes by the greatest.
+    // NaN of the minimum also comes from the maximum.
     {"%l = ReduceMin %x, %axes\n%h = ReduceMax %x, %axes\n%r = Sub %h, %l\n%d = Sub %x, %l\n%y = Div %d, %r", "%y", 1},
     {"%m = Max %p, %x\n%n = Min %p, %z\n%d = Sub %m, %n\n%s = Add %p, %x\n%t = Add %s, %z\n%y = Div %d, %t", "%y", 2},
     {"%m = Max %x, %b\n%n = Add %m, %x\n%s = ReduceSum %n, %axes\n%y = Mul %m, %s", "%y", 1},
-    // Both show, and have their NaN from the magnitudes.
+    // Both are visible, and have their NaN from the magnitudes.
     {"%l = ReduceMin %x, %axes\n%h = ReduceMax %x, %axes", "%l, %h", 3},
     {"%h = ReduceMax %x, %axes\n%l = ReduceMin %x, %axes\n%y = Mul %x, %l", "%h, %y", 3},
     {"%h = ReduceMax %x, %axes\n%l = ReduceMin %z, %axes", "%l, %h", 0},
     {"%a = Abs %x\n%y = ReduceMax %a, %axes", "%y", 1},
     {"%a = Abs %x\n%m = ReduceMax %a, %axes\n%y = Div %x, %m", "%y", 1},
-    // Powers that are at least 1, up to infinity, and beside them those that are at most 1 (body_numbers_test.cpp).
+    // Powers that are at least 1, up to infinity, and those that are at most 1 (body_numbers_test.cpp).
     {"%m = ReduceMax %x, %axes\n%d = Sub %m, %x\n%y = Exp %d", "%y", 0},
     {"%m = ReduceMin %x, %axes\n%d = Sub %x, %m\n%y = Exp %d", "%y", 0},
     {"%m = ReduceMax %x, %axes\n%s = Add %x, %z\n%d = Sub %s, %m\n%y = Exp %d", "%y", 0},
@@ -59,7 +59,7 @@ constexpr Case kCases[] = {
     {"%m = Max %p, %x\n%s = ReduceSum %x, %axes\n%y = Add %m, %s", "%y", 0},
     {"%m = Max %x, %z\n%s = ReduceSum %m, %axes\n%y = Add %s, %x", "%y", 0},
     {"%h = ReduceMax %x, %axes\n%s = ReduceSum %x, %axes", "%h, %s", 0},
-    // The sum of no column is a number, so Max stays.
+    // The sum over no columns is a number, so Max remains.
     {"%l = ReduceMin %x, %axes\n%m = Max %p, %l\n%n = Add %x, %p\n%s = ReduceSum %n, %axes\n%y = Add %m, %s", "%y", 1},
 };
 
@@ -123,7 +123,7 @@ TEST_P(Spared, NaNShowsWhereItDoes) {
 INSTANTIATE_TEST_SUITE_P(Both, Spared, ::testing::Values(Isa::avx2, Isa::avx512),
                          [](const auto& info) { return std::string(isa_name(info.param)); });
 
-// Checks of several vectors, once for two.
+// For several vectors, one check for NaN serves two of them.
 TEST(SparedOfGraphs, ChecksOfRowsAreShared) {
   const auto checks = [](Isa isa, const char* operators, int64_t columns) {
     const FormMaker maker(testing::target_of(isa), **jitter_table(), {});
@@ -153,7 +153,7 @@ TEST(SparedOfGraphs, WhereOutputsAreNaNByOtherWays) {
   }
 }
 
-// Whether each output is NaN in other ways wherever `cause` is, or does not depend on the node. By all nodes, in two
+// Whether each output that depends on the node is NaN in another way wherever `cause` is. Considers all nodes, in two
 // traversals.
 bool misses_nothing(const snippet::Body& body, size_t without, snippet::ValueId cause) {
   const auto at = [](snippet::ValueId id) { return static_cast<size_t>(id); };
@@ -182,7 +182,7 @@ bool misses_nothing(const snippet::Body& body, size_t without, snippet::ValueId 
   return (snippet::is_reduction(body.nodes[without].op) ? fine_in_row : fine)[at(body.nodes[without].result)];
 }
 
-// Floats only; an unused value is an output.
+// A random graph of floats, in which unused values are outputs.
 std::string drawn_text(std::mt19937& random, int operators) {
   std::string text, outputs;
   std::vector<std::string> values{"%x", "%z", "%p", "%b"};
@@ -213,7 +213,8 @@ std::string drawn_text(std::mt19937& random, int operators) {
              ") {\n%axes = Constant {value = dense<i64[1]: 1>}\n", text, "}");
 }
 
-// Consecutive questions, each answered near its cause; the spared NaN is propagated by one operand only.
+// Extrema are decided one after another, each near its cause; the decisions equal those of a traversal of the whole
+// body. A spared extremum propagates NaN of one operand only.
 TEST(SparedOfGraphs, AsWalksOverTheWholeBodySay) {
   int64_t spared = 0;
   for (unsigned seed = 1; seed <= 400; ++seed) {
@@ -222,7 +223,7 @@ TEST(SparedOfGraphs, AsWalksOverTheWholeBodySay) {
     snippet::Body body = body_of(text);
     const snippet::Body made = with_spared_nan(body, true);
     const std::vector<Numbers> numbers = numbers_of(body);
-    if (made.nodes.size() != body.nodes.size()) continue;  // folds that have their NaN from magnitudes
+    if (made.nodes.size() != body.nodes.size()) continue;  // reductions that have their NaN from magnitudes
     for (size_t i = 0; i < body.nodes.size(); ++i) {
       snippet::BodyNode& node = body.nodes[i];
       const bool fold = node.op == "ReduceMax" || node.op == "ReduceMin";

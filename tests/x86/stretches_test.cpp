@@ -39,7 +39,7 @@ TEST(Stretches, TimeGrowsWithTheNumberOfPointers) {
     LinearKernel kernel;
     Stretches stretches;
     const Instruction one = load(0, 0);
-    const std::clock_t begin = std::clock();  // of the processor: others may use the machine
+    const std::clock_t begin = std::clock();  // processor time, since other processes may use the machine
     for (int round = 0; round < 2; ++round)
       for (RegisterId base = 0; base < pointers; ++base) {
         Instruction next = one;
@@ -51,7 +51,7 @@ TEST(Stretches, TimeGrowsWithTheNumberOfPointers) {
   };
   const double small = milliseconds_for(1000), large = milliseconds_for(50000);
   std::printf("1,000 pointers: %.2f ms, 50,000 pointers: %.2f ms\n", small, large);
-  EXPECT_LT(large, 500 * std::max(small, 0.1));  // fifty times as many; the square would be 2,500
+  EXPECT_LT(large, 500 * std::max(small, 0.1));  // fifty times as many; quadratic growth would be 2,500
 }
 
 }  // namespace

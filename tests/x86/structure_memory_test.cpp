@@ -19,7 +19,7 @@ using tenon::testing::Guarded;
 
 constexpr ElementType kElements[] = {kF32, kF16, kBF16, kF64, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kBool};
 
-// y[i] = x[i] as `to`, both with the same lane type.
+// y[i] = x[i], stored as `to`; both types have the same lane type.
 std::shared_ptr<const JitCode> copy_kernel(const Machine& machine, ElementType from, ElementType to, bool broadcast) {
   KernelBuilder b(machine.isa, machine.lanes);
   const RegisterId x = b.parameter(0), y = b.parameter(1);
@@ -40,7 +40,7 @@ uint64_t read_bits(const std::byte* data, ElementType element, int64_t index) {
   return load_bits(data, element.bits(), index);
 }
 
-// The content of a lane after the load, as bits, and after the store.
+// The bits of a lane after a load, and of the element after the store of a lane.
 uint64_t lane_of(ElementType element, uint64_t bits) {
   if (element == kF16) {
     const auto lane = std::bit_cast<uint32_t>(static_cast<float>(f16::from_bits(static_cast<uint16_t>(bits))));
@@ -58,7 +58,7 @@ uint64_t stored_of(ElementType element, uint64_t lane) {
   return element.bits() == 64 ? lane : lane & ((uint64_t{1} << element.bits()) - 1);
 }
 
-// Arbitrary bits; for floats often those for which rounding is decisive.
+// Random bits; for f32 often those that are hard to round.
 uint64_t random_bits(ElementType element, std::mt19937_64& random) {
   if (element.is_bool()) return random() % 2;
   uint64_t bits = random();
@@ -69,7 +69,7 @@ uint64_t random_bits(ElementType element, std::mt19937_64& random) {
     if (random() % 4 == 0)
       bits = kHard[random() % std::size(kHard)];
     else if (random() % 2 == 0)
-      bits = 0x30000000 + random() % 0x20000000;  // about f16's range
+      bits = 0x30000000 + random() % 0x20000000;  // about the range of f16
     bits = static_cast<uint32_t>(bits);
   }
   return element.bits() == 64 ? bits : bits & ((uint64_t{1} << element.bits()) - 1);
@@ -144,7 +144,7 @@ TEST_P(Memory, OneLaneIsLoadedAndStored) {
   }
 }
 
-// As many lanes as the code states: no byte outside them.
+// Loads and stores of a known number of lanes access no byte outside them.
 TEST_P(Memory, KnownNumbersOfLanesAreLoadedAndStored) {
   constexpr uint64_t kSeed = 11;
   std::mt19937_64 random(kSeed);
@@ -176,7 +176,7 @@ TEST_P(Memory, KnownNumbersOfLanesAreLoadedAndStored) {
   }
 }
 
-// Lanes that are not stored are not packed: avx2 moves the upper four down only for more than four.
+// Lanes that are not stored are not packed: avx2 moves the upper four down only if more than four are stored.
 TEST(MemoryOfFew, PacksWhatMemoryTakes) {
   const auto moves = [](Lanes touched, int64_t count) {
     KernelBuilder b(Isa::avx2, 8);
@@ -201,7 +201,7 @@ TEST(MemoryOfFew, PacksWhatMemoryTakes) {
   EXPECT_EQ(moves(Lanes::partial, 5), std::pair(1, 1));
 }
 
-// All inputs that matter for bf16 and f16: each upper half with each kind of remainder.
+// Each upper half with each kind of remainder, which covers all cases of rounding to bf16 and f16.
 TEST_P(Memory, StoresRoundToTheNearestEven) {
   for (const ElementType to : {kF16, kBF16}) {
     const auto code = copy_kernel(GetParam(), kF32, to, false);

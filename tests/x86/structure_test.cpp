@@ -1,4 +1,4 @@
-// Registers, loops, tails, reductions over lanes, slots of the frame.
+// Structure rows: registers, loops, tails, reductions over lanes, slots of the frame.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -70,11 +70,11 @@ TEST_P(Structure, BooleanScalarsFillAllLanes) {
   }
 }
 
-// Counters and pointers: rows of a matrix, advanced by params.
+// Copies the rows of a matrix, with pointers that are advanced by params.
 TEST_P(Structure, LoopsNestAndPointersMove) {
   KernelBuilder b = builder();
   const RegisterId x = b.parameter(0), y = b.parameter(1), row = b.general(), value = b.lanes(kI32);
-  // Loops 0 and 1 are over_row's.
+  // Loops 0 and 1 are those of over_row().
   b.kernel.loops.reserve(3);
   b.add("Zero", {}, {row});
   b.add("LoopBegin", {row}, {}).number = 2;
@@ -124,7 +124,7 @@ TEST_P(Structure, ACounterMayBecomeTheCount) {
   }
 }
 
-// Elements up to the next whole vector, and their mask.
+// HeadLanes gives the number of elements up to the next aligned vector, from which FirstLanes makes their mask.
 TEST_P(Structure, HeadsCountTheLanesBeforeAVector) {
   for (const ElementType element : {kF32, kF64, kF16, kU8}) {
     const int64_t bytes = element.bits() / 8;
@@ -145,7 +145,7 @@ TEST_P(Structure, HeadsCountTheLanesBeforeAVector) {
         for (const int64_t most : {int64_t{0}, int64_t{1}, int64_t{lanes() - 1}, int64_t{lanes() + 1}}) {
           if (known && most <= lanes()) continue;
           std::vector<uint8_t> truth(static_cast<size_t>(lanes()), 9);
-          // No memory is touched: the address is a number.
+          // The address is only a number; the memory is not accessed.
           const int64_t params[] = {4096 + (at - 1) * bytes, address_of(truth.data()), most};
           code->function()(params);
           for (int64_t i = 0; i < lanes(); ++i)
@@ -188,7 +188,7 @@ TEST_P(Structure, LanesAreFolded) {
       ASSERT_NE(code, nullptr);
       for (int round = 0; round < 50; ++round) {
         std::vector<T> x = random_values<T>(static_cast<size_t>(lanes()), random), y(x.size());
-        // Products of eighths are exact as long as they are few: the others are one.
+        // Products of few eighths are exact, so the other factors are 1.
         if (std::is_floating_point_v<T> && std::string(by) == "Mul")
           for (size_t i = 2; i < x.size(); ++i) x[i] = 1;
         std::shuffle(x.begin(), x.end(), random);
@@ -208,7 +208,7 @@ TEST_P(Structure, LanesAreFolded) {
   check(kU64, uint64_t{});
 }
 
-// Random floats, including NaN and both zeros: sums round, so their order is visible.
+// Random values. Floats include NaN and both zeros, and their sums are rounded, so that the order has an effect.
 template <class T>
 std::vector<T> awkward_values(size_t count, std::mt19937_64& random) {
   std::vector<T> values = random_values<T>(count, random);
@@ -337,7 +337,7 @@ TEST_P(Structure, TailsAreFilledOutside) {
   }
 }
 
-// Through the frame, with so many slots that it spans pages.
+// Also with so many slots that the frame spans pages.
 TEST_P(Structure, EveryFileIsSpilledAndReloaded) {
   for (const int slots : {3, 200}) {
     KernelBuilder b = builder();

@@ -11,7 +11,7 @@ namespace tenon::x86::test {
 
 // The table of all elementwise rows.
 const codegen::JitterTable& elementwise_table();
-// Instruction sets of this machine.
+// The instruction sets of this machine.
 std::vector<Isa> machine_isas();
 inline Isa isa_of(const codegen::JitterRow& row) { return row.without.empty() ? Isa::avx512 : Isa::avx2; }
 // The row for a function on an instruction set; null if there is none.

@@ -1,4 +1,4 @@
-// erf and tanh of polynomials by tables that are made for them: their accuracy, and for which there are none.
+// erf and tanh of polynomials by tables that are computed for each: their accuracy, and which functions have none.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -14,8 +14,8 @@ namespace {
 using Outer = OddFunction::Outer;
 
 constexpr uint32_t kSeed = 20261127;
-// Relative to a size of 1: the polynomial is within 7/8 of 2^-24, its constant term and the last sum are rounded to
-// 2^-25 each.
+// Absolute, for values up to 1: the polynomial is within 7/8 of 2^-24; its constant term and the last sum are rounded
+// by up to 2^-25 each.
 constexpr double kWithin = kOddTableError;
 constexpr double kMost = std::numeric_limits<float>::max();
 
@@ -28,7 +28,7 @@ const codegen::JitterRow* row_for(Name op, const Attributes& attributes, Isa isa
   return nullptr;
 }
 
-// Floats of all sizes, and with results of each size; both signs of each, in pairs.
+// Floats of all sizes, and floats whose results have all sizes; each with both signs, in pairs.
 Column arguments(const OddFunction& function) {
   Column x{kF32, {}};
   const auto add = [&](float value) {
@@ -116,8 +116,8 @@ TEST(TabulatedFunctions, LieWithinTheStatedDistance) {
   EXPECT_GE(checked, 12 * machine_isas().size());
 }
 
-// scale x + x f(x), where f has the error above, times x and scale; the sum is rounded, down on avx512, and so is the
-// linear part in x.
+// scale x + x f(x). The error of f, as above, is multiplied by x and scale. The sum and the part linear in x are
+// rounded, on avx512 downwards.
 TEST(TabulatedFunctions, GatesLieWithinTheStatedDistance) {
   size_t checked = 0;
   for (const float scale : {0.5f, 1.0f, 0x1p-20f})
@@ -144,7 +144,7 @@ TEST(TabulatedFunctions, GatesLieWithinTheStatedDistance) {
                                    ? std::isnan(made)
                                : std::abs(exact) > kMost ? std::abs(made) >= kMost && std::signbit(made) == (value < 0)
                                                          : std::abs(made - exact) <= within;
-            // Smaller ones may be 0 before they are summed.
+            // Smaller terms may become 0 before they are added.
             const bool has_sign = std::isnan(made) || (value != 0 && size * scale < 0x1p-125) ||
                                   std::signbit(made) == std::signbit(value);
             ASSERT_TRUE(right && has_sign)
@@ -155,7 +155,7 @@ TEST(TabulatedFunctions, GatesLieWithinTheStatedDistance) {
   EXPECT_GE(checked, 3 * 12 * machine_isas().size());
 }
 
-// The first interval is the half above 0; what f lacks at the end is not approximated by a power.
+// The first interval is only the half above 0. The difference of f from 1 at the end needs no power.
 TEST(TabulatedFunctions, TablesHaveNoMorePowersThanTheWidestIntervalTakes) {
   const OddFunction by_erf{Outer::erf, {std::numbers::sqrt2_v<float> / 2}};
   const OddFunction by_tanh{Outer::tanh, {0.7978846f, 0.7978846f * 0.044715f}};

@@ -1,5 +1,5 @@
-// The test graphs of docs/snippets.md as machine code, on both instruction sets: the number of snippets of each, and
-// results within the bounds that follow from the emitters' accuracies, beside guard pages.
+// The test graphs of docs/snippets.md as machine code, on both instruction sets, next to guard pages: the number of
+// snippets of each, and results within the bounds that follow from the accuracies of the emitters.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 using tenon::testing::on_reference;
 using testing::GuardedGraph;
 
-// "%a: f32[2,3], %b: f32[3]"
+// Such as "%a: f32[2,3], %b: f32[3]".
 std::string inputs_of(const std::vector<std::string>& shapes) {
   std::string text;
   for (size_t i = 0; i < shapes.size(); ++i)
@@ -29,17 +29,17 @@ class TestGraphs : public ::testing::TestWithParam<Isa> {
   void SetUp() override {
     if (!machine_has(GetParam())) GTEST_SKIP() << "this machine has no " << isa_name(GetParam());
   }
-  // Where bounds are far apart, little was tested.
+  // Elements with loose bounds or none are hardly tested, so there must be few.
   void TearDown() override { EXPECT_LE(untold_, elements_ / 50); }
 
   int lanes() const { return lanes_of(GetParam(), kF32); }
-  // Those of the design, and those that every kernel is tried with.
+  // The widths that the design lists, and those with which every kernel is tested.
   std::vector<int64_t> widths(std::vector<int64_t> listed) const {
     for (const int64_t width : testing::widths(lanes())) listed.push_back(width);
     return listed;
   }
 
-  // Snippets of the graph, which has run by then.
+  // Runs the graph, and returns the number of its snippets.
   size_t snippets(const std::vector<std::string>& shapes, std::string_view body,
                   snippet::TokenizeOptions options = {}) {
     return snippets_of(str("(", inputs_of(shapes), ") -> ", body), std::move(options));
@@ -68,7 +68,7 @@ class TestGraphs : public ::testing::TestWithParam<Isa> {
  protected:
   std::mt19937 random_{20260914};
 
-  // Integers are zero points; floats those of scales as well, so none is 0.
+  // Integers are zero points. Floats may be scales, so none is 0.
   Datum draw(const Type& type) {
     Tensor tensor = tenon::testing::random_tensor(random_, type.element(), *type.shape().static_dims(), 1, 20);
     if (!type.element().is_float()) return Datum(std::move(tensor));
@@ -77,7 +77,7 @@ class TestGraphs : public ::testing::TestWithParam<Isa> {
   }
 
  private:
-  // Snippets on the reference are the graph.
+  // On the reference, snippets must give the results of the graph.
   static void expect_same(const std::vector<Tensor>& got, const std::vector<Tensor>& wanted) {
     for (size_t i = 0; i < got.size(); ++i) {
       const Comparison same = compare(got[i], wanted[i], {.rtol = 0, .atol = 0});
@@ -94,7 +94,7 @@ TEST_P(TestGraphs, AddOfEveryWidth) {
       EXPECT_EQ(snippets({str("1,16,29,", width), second}, "%y { %y = Add %a, %b }"), 1u);
 }
 
-// Stored by one kernel as often as it is an output.
+// One kernel stores the value once for each output.
 TEST_P(TestGraphs, OneValueAsSeveralOutputs) {
   snippet::TokenizeOptions options;
   options.stores_again = [](const Value&) { return true; };
@@ -140,8 +140,8 @@ TEST_P(TestGraphs, TwoInputsAndTwoOutputs) {
     EXPECT_EQ(snippets(pair, "(%h, %y) {\n %h = HardSwish %a\n %s = Add %h, %b\n %r = Relu %s\n %y = Sin %r }"), 1u);
 }
 
-// Mul may join either side of the operator that is not taken, but not both: the result is a DAG of two snippets and one
-// operator.
+// Mul may be fused with either side of the operator that is not taken, but not with both. The result is a DAG of two
+// snippets and one operator.
 TEST_P(TestGraphs, AForkAroundAnOperatorThatIsNotTaken) {
   snippet::TokenizeOptions options;
   options.may_take = [](const Op& op) { return !op.is("Sigmoid"); };
@@ -209,8 +209,8 @@ TEST_P(TestGraphs, SoftmaxAfterAnAddOfEveryWidth) {
       EXPECT_EQ(snippets({str("1,5,16,", width), b}, "%y {\n %s = Add %a, %b\n %y = Softmax %s }"), 1u);
 }
 
-// Maxima that ignore NaN would suffice: the sum of the exponentials is NaN anyway. The rows of the target agree with
-// the reference for every mix.
+// Results equal those of the reference for all mixtures, although maxima may ignore NaN: the sum of the exponentials is
+// NaN anyway.
 TEST_P(TestGraphs, SoftmaxOfNaNAndInfinities) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
   const std::vector<std::vector<float>> kinds = {
@@ -222,7 +222,7 @@ TEST_P(TestGraphs, SoftmaxOfNaNAndInfinities) {
             parse_graph(str("graph @g(%x: f32[7,", width, "]) -> %y { %y = ", op, " %x {axis = ", axis, "} }"));
         ASSERT_TRUE(graph.ok()) << graph.error().to_string();
         Tensor x = draw((*graph)->body().input(0)->type()).tensor();
-        // Row r, or column r, has those of kind r in some places; the last one in all.
+        // Row r, or column r, has values of kind r in some positions; 2 and 6 have -infinity in all.
         for (int64_t i = 0; i < x.size(); ++i) {
           const int64_t line = axis == 1 ? i / width : i % width;
           const auto& kind = kinds[static_cast<size_t>(line) % kinds.size()];

@@ -1,11 +1,11 @@
-// Unswitching: choices by loop-invariant conditions become two loops, in text form: the resulting kernels, and when it
-// is done. The results of such kernels are tested by bodies_test.cpp.
+// Unswitching: loops with choices by loop-invariant conditions become two loops. Tests the kernels in text form, and
+// when it is done. The results of such kernels are tested by bodies_test.cpp.
 #include "x86/passes_support.hpp"
 
 namespace tenon::x86::testing {
 namespace {
 
-// y = where(w < 3, exp(x) * v, v), v the third element of w; %c is given by `condition`.
+// y = where(w < 3, exp(x) * v, v), where v is the third element of w. `condition` computes the condition %6.
 std::string kernel(const std::string& condition = "Less %3, %4", const std::string& choice = "Where %6, %11, %5",
                    const std::string& tail_choice = "Where %6, %17, %5") {
   return "kernel @row lanes 8 {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = pointer 2\n  #3 = limit loop 0\n"
@@ -24,7 +24,7 @@ std::string kernel(const std::string& condition = "Less %3, %4", const std::stri
          tail_choice + "\n    Store.partial f32 [%1 + %7], %18, %13, %14\n  }\n}\n";
 }
 
-// y = where(w < 3, x, v); z = v - v where that; y where z <= v, else z.
+// d = where(w < 3, x, w) - w; y = where(d <= 3, d, exp(x)).
 std::string nested() {
   return "kernel @row lanes 8 {\n  #0 = pointer 0\n  #1 = pointer 1\n  #2 = pointer 2\n  #3 = limit loop 0\n"
          "  #4 = limit loop 1\n  %0:g = Parameter #0\n  %1:g = Parameter #1\n  %2:g = Parameter #2\n"
@@ -81,7 +81,7 @@ TEST(Unswitch, ALoopForEachAnswer) {
 )");
 }
 
-// What is then loop-invariant is hoisted, once for loop and tail, and may in turn be a condition.
+// Values that become loop-invariant are hoisted, once for loop and tail, and may be conditions for further unswitching.
 TEST(Unswitch, WhatStandsThenIsMadeBefore) {
   const std::string made = unswitched(nested());
   EXPECT_EQ(made.substr(made.find("  when ")), R"(  when %5 {
@@ -142,7 +142,7 @@ TEST(Unswitch, WhereItPays) {
       << "a condition for each lane";
 }
 
-// The tail's y is of another v: what stands before the loop is made anew before the tail.
+// An operand is overwritten between loop and tail, so the hoisted value is computed again before the tail.
 TEST(Unswitch, WhatIsWrittenAgainBetweenIsAnother) {
   std::string text = kernel("Less %3, %4", "Where %6, %11, %8", "Where %6, %17, %19");
   const auto insert = [&](const std::string& line, const std::string& before) { text.insert(text.find(before), line); };
@@ -167,7 +167,7 @@ TEST(Unswitch, WhatIsWrittenAgainBetweenIsAnother) {
 )");
 }
 
-// Elements are those of the loop's own dim, or of all dims of a stretch.
+// The number of elements is that of the loop's own dim, or of all dims of a stretch.
 TEST(Unswitch, ElementsOfTheLoop) {
   const auto along = [](int dim, const std::vector<int64_t>& extents, int stretch) {
     std::string text = kernel();
@@ -187,7 +187,8 @@ TEST(Unswitch, ElementsOfTheLoop) {
   EXPECT_EQ(along(2, {8, 2, -1}, 1), 2) << "not known";
 }
 
-// The row's condition takes more by itself, and comes first: the other one's two loops have both of its loops inside.
+// The condition of the inner loop saves more and is unswitched first. Unswitching the outer loop then duplicates both
+// inner loops.
 TEST(Unswitch, LoopsThatHoldTwoAlready) {
   const std::string made = unswitched(R"(kernel @rows lanes 8 {
   #0 = pointer 0

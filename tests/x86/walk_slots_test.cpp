@@ -1,4 +1,4 @@
-// Values in blocked layouts on this target: snippets over their slots, including padding, which is never visible.
+// Values in blocked layouts on this target. Snippets process all slots, including padding, which never affects results.
 #include <tenon/passes/walk_slots.hpp>
 
 #include <gmock/gmock.h>
@@ -119,16 +119,16 @@ TEST_P(X86WalkSlots, PlanarBroadcastsOfEveryKind) {
 
 TEST_P(X86WalkSlots, EveryKindOfElementwiseSnippet) {
   constexpr std::string_view kTexts[] = {
-      // Arithmetic that padding makes infinite or not a number.
+      // Arithmetic whose results in padding are infinite or NaN.
       "graph @g(%x: f32[2,42,5,7], %b: f32[42,1,1]) -> %z { %d = Div %x, %b\n %y = Sqrt %d\n %z = Exp %y }",
-      // Several results, and one value read twice.
+      // Several results, and a value that is read twice.
       "graph @g(%x: f32[2,42,5,7], %b: f32[42,1,1]) -> (%z, %w) { %y = Add %x, %b\n %z = Tanh %y\n %w = Mul %y, %z }",
       // Comparison, selection, booleans.
       "graph @g(%x: f32[2,42,5,7], %b: f32[42,1,1]) -> %z { %c = Greater %x, %b\n %n = Not %c\n %y = Where %n, %x, %b\n"
       " %z = Relu %y }",
       // Integers, where padding divides by 0.
       "graph @g(%x: i32[2,42,5,7], %b: i32[42,1,1]) -> %z { %a = Add %b, %b\n %y = Div %x, %a\n %z = Mod %y, %a }",
-      // Casts: the blocks of the result are those of its operand, of other elements.
+      // Casts: the result has the blocks of its operand, with other elements.
       "graph @g(%x: f32[2,42,5,7], %b: f32[42,1,1]) -> %z { %y = Mul %x, %b\n %i = Cast %y {to = type<i8[]>}\n"
       " %z = Cast %i {to = type<f32[]>} }",
       // Half floats.
@@ -156,11 +156,11 @@ TEST_P(X86WalkSlots, OneSnippet) {
   EXPECT_THAT(print(*graph), HasSubstr("f32[1,3,17,31,16]"));
 }
 
-// A sum over channels must not include padding: it gets logical indices.
+// A sum over channels must not include padding, so it uses logical indices.
 TEST_P(X86WalkSlots, ReductionsAreRefusedWithAReason) {
   expect_same("graph @g(%x: f32[1,42,17,31]) -> %r { %y = Exp %x\n %z = Tanh %y\n %r = ReduceSum %z {keepdims = 1} }",
               "NCHW{16c}", 2);
-  // The layout in front of it, too.
+  // Also if the graph states the layout of the operand.
   auto graph = parsed(
       "graph @g(%x: f32[1,42,17,31]) -> %r { %y = Exp %x : f32[1,42,17,31] in \"NCHW{16c}\" pad dirty\n"
       " %r = ReduceSum %y {keepdims = 1} }");
@@ -173,7 +173,7 @@ TEST_P(X86WalkSlots, ReductionsAreRefusedWithAReason) {
   EXPECT_THAT(report->refused, Contains(HasSubstr("not element by element")));
   select(*plain);
   select(*graph);
-  // The reference takes the terms in another order than a snippet of both does; a NaN is near nothing.
+  // A snippet of both operators adds the terms in another order than the reference. NaN would fail the comparison.
   const double wanted = run(*plain)[0].tensor().double_at(0);
   EXPECT_NEAR(run(*graph)[0].tensor().double_at(0), wanted, 1e-5 * wanted) << print(*graph);
 }

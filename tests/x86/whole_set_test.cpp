@@ -1,4 +1,4 @@
-// Sets of integers, checked for all numbers of eight bits one by one.
+// Sets of integers, checked for each 8-bit number.
 #include "x86/body/whole_set.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tenon::x86 {
 namespace {
 
-using Numbers = std::bitset<256>;  // by their bits
+using Numbers = std::bitset<256>;  // indexed by the bits of the number
 
 int value_of(ElementType type, size_t bits) { return type == kI8 ? static_cast<int8_t>(bits) : static_cast<int>(bits); }
 
@@ -41,7 +41,7 @@ bool holds(Name op, int a, int b) {
   return a != b;
 }
 
-// As another set of the same numbers: through the intersection with each single number.
+// Compares the set with the numbers, by its intersection with each single number and by its form as a comparison.
 void expect_alike(ElementType type, const Both& both) {
   for (size_t bits = 0; bits < 256; ++bits) {
     const WholeSet one(type, bits, false, true, false);

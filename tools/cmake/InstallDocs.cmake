@@ -1,6 +1,6 @@
 # Run by `cmake --install`: copies the pages of `source` to `destination` and adapts their links to the installation:
 # headers are under `to_include`, target descriptions under `to_data`, both relative to the pages' folder, and the
-# examples next to the pages. Links to what is not installed become plain text. `work` is a folder for temporary files.
+# examples next to the pages. Links to files that are not installed become plain text. `work`: a temporary folder.
 file(REMOVE_RECURSE "${work}")
 file(GLOB_RECURSE pages RELATIVE "${source}" "${source}/*.md")
 foreach(page IN LISTS pages)

@@ -1,5 +1,5 @@
-# `cmake --install`, and what find_package(tenon) then provides: tenon::sdk, tenon::runtime, tenon_add_plugin().
-# Every path inside is relative to its file, so an installed tree may be moved.
+# Rules of `cmake --install`. find_package(tenon) then provides tenon::sdk, tenon::runtime and tenon_add_plugin(). Every
+# path in an installed file is relative to that file, so an installed tree may be moved.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tenon)
 

@@ -1,4 +1,4 @@
-# The two shared libraries of the SDK, which consist of the rooms that sdk/CMakeLists.txt added.
+# The two shared libraries of the SDK, built from the rooms that sdk/CMakeLists.txt added.
 function(tenon_library TARGET KIND)
   get_property(rooms GLOBAL PROPERTY TENON_ROOMS_${KIND})
   get_property(links GLOBAL PROPERTY TENON_LINK_${KIND})
@@ -15,7 +15,7 @@ function(tenon_library TARGET KIND)
   set_target_properties(${TARGET} PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION 0
                                              INSTALL_RPATH "$ORIGIN")
   target_link_libraries(${TARGET} PRIVATE tenon_options ${links})
-  # Undefined symbols are found here, not when a user's program starts. Sanitizer builds leave theirs undefined.
+  # Undefined symbols are errors here, not when a user's program starts. Sanitizer builds leave their own undefined.
   if(NOT TENON_SANITIZE)
     target_link_options(${TARGET} PRIVATE -Wl,--no-undefined)
   endif()

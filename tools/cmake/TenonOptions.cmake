@@ -8,20 +8,21 @@ if(TENON_SANITIZE)
   target_compile_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
   target_link_options(tenon_options INTERFACE -fsanitize=${TENON_SANITIZE})
-  # ThreadSanitizer does not support fences, and g++ warns about each: what a fence orders may be reported as a race.
+  # ThreadSanitizer does not support fences, and g++ warns about each: accesses ordered by one may be reported as races.
   if(TENON_SANITIZE MATCHES thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(tenon_options INTERFACE -Wno-tsan)
   endif()
-  # Our code must handle a failed allocation, so the allocator must return null for an absurd size.
+  # The allocator must return null for an absurd size, because the code is tested to handle failed allocations.
   set(TENON_TEST_SANITIZER_ENV ASAN_OPTIONS=allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1)
 endif()
 
-# tenon_unity(TARGET): compiles the sources of TARGET in groups if TENON_UNITY is on: half of a source's compile time is
-# spent on headers that its neighbours include, too. Names in unnamed namespaces must therefore be unique in a target.
+# tenon_unity(TARGET): compiles the sources of TARGET in groups if TENON_UNITY is on, because half of a source's compile
+# time is spent on headers that its neighbours include as well. Names in unnamed namespaces must therefore be unique in
+# a target.
 function(tenon_unity TARGET)
   if(TENON_UNITY)
     set_target_properties(${TARGET} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    # g++ treats an included source as a header, whose classes others might see with other members.
+    # g++ treats an included source as a header, and warns that other units might define its classes with other members.
     target_compile_options(${TARGET} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()

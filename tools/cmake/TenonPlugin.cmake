@@ -1,11 +1,12 @@
 # tenon_add_plugin(NAME SRCS files... [TARGETS files...] [LINK targets...] [OUTPUT_DIRECTORY folder]): a plugin of
 # Tenon, as the CMake target NAME and the file NAME.so.
 #
-# Installed with the package, so that a vendor's project uses the same function after find_package(tenon). Exported are
-# the plugin's symbol and everything else that is extern "C" and marked with TENON_API. The library is written to
-# TENON_PLUGIN_OUTPUT_DIRECTORY if that is set (in Tenon's own tree), else to the project's current binary folder. It is
-# installed to lib/tenon/plugins and its TARGETS, the YAML files, to share/tenon/targets, where programs under the same
-# prefix find both. With OUTPUT_DIRECTORY it is written there and not installed, as are the plugins of tests.
+# This file is installed with the package, so that a vendor's project uses the same function after find_package(tenon).
+# A plugin exports its plugin symbol and everything else that is extern "C" and marked with TENON_API. The library is
+# written to TENON_PLUGIN_OUTPUT_DIRECTORY if that is set (in Tenon's own tree), otherwise to the project's current
+# binary folder. It is installed to lib/tenon/plugins and its TARGETS, the YAML files, to share/tenon/targets, where
+# programs under the same prefix find both. With OUTPUT_DIRECTORY it is written there and not installed, as for plugins
+# of tests.
 function(tenon_add_plugin NAME)
   cmake_parse_arguments(PLUGIN "" "OUTPUT_DIRECTORY" "SRCS;TARGETS;LINK" ${ARGN})
   if(NOT PLUGIN_SRCS OR PLUGIN_UNPARSED_ARGUMENTS)
@@ -19,7 +20,7 @@ function(tenon_add_plugin NAME)
     PREFIX "" SUFFIX ".so" CXX_EXTENSIONS OFF
     C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
     INSTALL_RPATH "$ORIGIN/../..")
-  # Templates of the standard library are visible whatever the flags are. Two plugins must not share theirs.
+  # Templates of the standard library are visible regardless of the flags, but two plugins must not share theirs.
   set(script ${CMAKE_CURRENT_BINARY_DIR}/${NAME}.version)
   file(CONFIGURE OUTPUT ${script} CONTENT "{ local: _Z*; };\n" @ONLY)
   target_link_options(${NAME} PRIVATE LINKER:--version-script=${script})

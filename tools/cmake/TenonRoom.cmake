@@ -1,14 +1,14 @@
 # One CMake target per room of sdk/tenon. Rooms are object libraries, which form two shared libraries:
 # libtenon_runtime.so (runs compiled artefacts) and libtenon.so (the compiler, linked to the former), so a process
-# contains one copy of each room, whatever it links.
+# contains one copy of each room in any case.
 
 find_package(spdlog REQUIRED)
 
 # tenon_room(NAME [HOT|COLD] LIB runtime|compiler [STOREYS folders...] SRCS files... DEPS rooms...
 #            [LINK third-party targets...])
-# DEPS is the include rule: tools/check_layers.py refuses an include of a room that is not listed. STOREYS are the
-# layers of a large room, one folder each, bottom up: each may include itself and those before it, which the same script
-# checks. LINK is private to the room: no public header may need it.
+# DEPS are the rooms that this one may include; tools/check_layers.py refuses others. STOREYS are the layers of a large
+# room, one folder each, bottom up: each may include itself and those before it, which the same script checks. LINK is
+# private to the room: no public header may need it.
 function(tenon_room NAME)
   cmake_parse_arguments(ROOM "HOT;COLD" "LIB" "STOREYS;SRCS;DEPS;LINK" ${ARGN})
   add_library(tenon_room_${NAME} OBJECT ${ROOM_SRCS})
@@ -16,8 +16,8 @@ function(tenon_room NAME)
   target_include_directories(tenon_room_${NAME} PUBLIC ${PROJECT_SOURCE_DIR}/sdk)
   target_link_libraries(tenon_room_${NAME} PRIVATE tenon_options ${ROOM_LINK})
   target_compile_definitions(tenon_room_${NAME} PRIVATE TENON_BUILDING=1)
-  # Rooms with loops over tensors are worth the compiler's time (HOT). For those that run once per operator, file or
-  # plugin (COLD), -O1 takes a quarter less of it. The others are compiled with -O2.
+  # HOT rooms have loops over tensors, for which more compile time pays. COLD rooms run once per operator, file or
+  # plugin; with -O1 they take a quarter less compile time. The others are compiled with -O2.
   if(ROOM_HOT)
     target_compile_options(tenon_room_${NAME} PRIVATE $<$<CONFIG:Release>:-O3>)
   elseif(ROOM_COLD)
@@ -32,7 +32,7 @@ function(tenon_room NAME)
   set_property(GLOBAL APPEND PROPERTY TENON_LINK_${ROOM_LIB} ${ROOM_LINK})
 endfunction()
 
-# Measurements concern the libraries; tests, and programs that only call them, should build quickly.
+# Only the libraries are measured. Tests, and programs that only call libraries, should build quickly.
 set(TENON_QUICK_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
 
 # tenon_test(NAME SRCS files... [LINK targets...] [ENV NAME=VALUE...] [LABELS labels...]): a GoogleTest program, one ctest.

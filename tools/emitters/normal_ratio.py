@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Coefficients of the erfc factor of GELU, for plugins/x86/emitters/piecewise_tables.hpp.
+"""Computes the coefficients of the erfc factor of GELU for plugins/x86/emitters/piecewise_tables.hpp.
 
     tools/emitters/normal_ratio.py --intervals 8 --terms 9
     tools/emitters/normal_ratio.py --intervals 32 --terms 5 --bias 1.04 --times-x
 
-R(x) = erfcx(x / sqrt(2)) / 2, or x R(x), from 0 to 15, in intervals that grow with x: the exponent of x + bias and as
-many of the upper bits of its mantissa as make so many intervals say which. On each the polynomial in the distance from
-a point near the middle, where the function is nearly a float (the first coefficient then loses nothing; Gal's accurate
-tables), that meets it at the zeros of Chebyshev's polynomial, which is near the best; coefficients rounded to f32.
-x R(x) has a zero at 0: there it is x times a polynomial in x. Prints columns
-by index, as the header has them, and the largest relative error of the exact polynomials with these coefficients.
+The function is R(x) = erfcx(x / sqrt(2)) / 2, or x R(x), from 0 to 15, in intervals that grow with x. The index of an
+interval consists of the exponent of x + bias and as many upper bits of its mantissa as the number of intervals needs.
+On each interval, the polynomial is in the distance from a point near the middle where the function is nearly a float,
+so that the first coefficient loses nothing (Gal's accurate tables). It interpolates the function at the zeros of
+Chebyshev's polynomial, which is near the best approximation. Coefficients are rounded to f32. x R(x) has a zero at 0,
+so on the first interval it is x times a polynomial in x. Prints columns by index, as in the header, and the largest
+relative error of the exact polynomials with these coefficients.
 """
 import argparse
 import struct
@@ -33,7 +34,7 @@ def index_of(x, bias, shift, count):
 
 
 def intervals(count, bias):
-    """Four binades of x + bias, from 1 to 16, are cut into equal parts; what lies below 0 is left out."""
+    """Divides four binades of x + bias, from 1 to 16, into equal parts; the part of an interval below 0 is left out."""
     shift = 23 - (count // 4).bit_length() + 1
     made = []
     for binade in (1, 2, 4, 8):
@@ -64,7 +65,7 @@ def center_of(interval, function, tries=150):
 
 
 def on_nodes(interval, terms, function, center):
-    """Of the polynomial in x - center that meets the function at the zeros of Chebyshev's on the interval."""
+    """The coefficients of the polynomial in x - center that interpolates the function at the Chebyshev nodes."""
     middle, half = mpf(interval.begin + interval.end) / 2, mpf(interval.end - interval.begin) / 2
     nodes = [middle - center + half * cos(pi * (2 * i + 1) / (2 * terms)) for i in range(terms)]
     powers = matrix(terms, terms)
@@ -85,7 +86,7 @@ def largest_error(interval, center, coefficients, function, samples=400):
 
 
 def text(value):
-    """As C++ spells it: a hexadecimal float without the zeros at its end."""
+    """As in C++: an integer, or a hexadecimal float without trailing zeros."""
     if value == int(value):
         return str(int(value))
     mantissa, exponent = float(value).hex().split("p")
