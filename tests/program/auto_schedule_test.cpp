@@ -189,6 +189,24 @@ TEST(AutoSchedule, FarMemoryIsFetchedAheadWhereTheMachineDoesIt) {
   EXPECT_EQ(hints(int64_t{1} << 20, model_that_fetches()), 0) << "it all lies in L3";
 }
 
+// Where hints are predicted to cost more than they save, runs may still try them, unless nothing can be in far memory
+// or the machine does not obey hints.
+TEST(AutoSchedule, HintsThatMayHelpAreThereForRunsToTry) {
+  const auto hints = [](int64_t extent, double fetched_part) {
+    CostModel model = model_that_fetches();
+    model.fetched_part = fetched_part;
+    Blurs b = points(6);
+    const auto report =
+        auto_schedule(b.p, {b.source}, {b.result}, {{"result.min0", 0}, {"result.extent0", extent}}, model);
+    EXPECT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_EQ(report->to_string().find("far memory fetched"), std::string::npos) << report->to_string();
+    return hints_in(b);
+  };
+  EXPECT_EQ(hints(int64_t{4} << 20, 1e-9), 12);
+  EXPECT_EQ(hints(int64_t{1} << 20, 1e-9), 0) << "it all lies in L3";
+  EXPECT_EQ(hints(int64_t{4} << 20, 0), 0) << "hints do nothing";
+}
+
 // Readings of a Zen 4 with little load from other guests.
 CostModel model_of_zen4() {
   CostModel model = CostModel::host();

@@ -131,6 +131,28 @@ TEST_F(MeasuredSchedule, IsTheAutomaticOneWhereAllTakeTheSame) {
   }
 }
 
+TEST_F(MeasuredSchedule, OfNearlyEqualOnesTheOnePredictedToBeCheapestIsChosen) {
+  for (const auto& [rows_of_other, factor, chosen] : {std::tuple{4, 0.98, false}, {4, 0.94, true}}) {
+    seconds_ = [=](int64_t rows) { return static_cast<double>(rows) * (rows == rows_of_other ? factor : 1); };
+    const auto report = schedule();
+    ASSERT_TRUE(report.ok()) << report.error().to_string();
+    EXPECT_EQ(report->chosen == 0, !chosen) << report->to_string();
+    EXPECT_EQ(has_step(*report, rows_of_other), chosen) << report->to_string();
+  }
+}
+
+// Fetched strips take as long as plain ones, which are predicted to be cheaper: later runs may find otherwise.
+TEST_F(MeasuredSchedule, HasHintsForRunsToTryWherePlainStripsAreChosen) {
+  model_.memories = {{"near", 8 << 10, 100e9, 1e-9}, {"far", 0, 10e9, 80e-9}};
+  model_.fetched_part = 1e-9;
+  seconds_ = [](int64_t rows) { return static_cast<double>(rows == 4 ? rows : 2 * rows + 1); };
+  const auto report = schedule();
+  ASSERT_TRUE(report.ok()) << report.error().to_string();
+  ASSERT_TRUE(has_step(*report, 4)) << report->to_string();
+  EXPECT_EQ(report->candidates[report->chosen].groups[0].find("fetched"), std::string::npos) << report->to_string();
+  EXPECT_NE(text().find("prefetch "), std::string::npos) << text();
+}
+
 TEST_F(MeasuredSchedule, CandidatesAreOthersAndTheCheapestPredictedFirst) {
   options_.most_times = 3;
   const auto report = schedule();

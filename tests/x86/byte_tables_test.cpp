@@ -85,7 +85,7 @@ TEST(ByteTableRows, SayTheirRange) {
 // ---- Bodies ----
 
 // Cycles of a vector for with_byte_tables(): ByteTableBytes costs 8, operators on floats 1, others 4.
-double three_for_tables(const Body& body, const BodyNode& node) {
+double dear_functions(const Body& body, const BodyNode& node) {
   if (node.op == "ByteTableBytes") return 8;
   const bool is_float = body.values[static_cast<size_t>(node.result)].element == kF32 ||
                         body.values[static_cast<size_t>(node.operands[0])].element == kF32;
@@ -100,7 +100,7 @@ std::string quantised(const std::string& operators, const std::string& element =
              "[]: ", element == "u8" ? "128" : "3", ">}\n%t = Constant {value = dense<f32[]: 0.015625>}\n",
              "%a = DequantizeLinear %x, %s, %p\n", operators, "\n}");
 }
-Body tabulated(const std::string& text) { return with_byte_tables(testing::body_of(text), three_for_tables); }
+Body tabulated(const std::string& text) { return with_byte_tables(testing::body_of(text), dear_functions); }
 int64_t tables(const Body& body) { return testing::nodes(body, "ByteTable"); }
 
 TEST(ByteTables, TakeThePlaceOfAll) {
@@ -149,7 +149,7 @@ TEST(ByteTables, HaveToPay) {
   // Values with other readers are computed anyway, so a table saves less.
   const std::string sigmoid = "%b = Sigmoid %a\n%y = QuantizeLinear %b, %t, %p";
   const auto dear = [](const Body& body, const BodyNode& node) {
-    return node.op == "ByteTableBytes" ? 28 : three_for_tables(body, node);
+    return node.op == "ByteTableBytes" ? 28 : dear_functions(body, node);
   };
   EXPECT_EQ(tables(with_byte_tables(testing::body_of(quantised(sigmoid)), dear)), 1);
   EXPECT_EQ(tables(with_byte_tables(testing::body_of(quantised(sigmoid, "u8", "N", "(%y, %b)")), dear)), 0);
@@ -244,7 +244,7 @@ TEST_P(ByteTableGraphs, DrawnOnesAreTheReference) {
     operators +=
         random() % 3 ? str("%y = QuantizeLinear ", last, ", %t, %p") : str("%y = Cast ", last, " {to = type<i8[*]>}");
     const std::string text = quantised(operators, type == kU8 ? "u8" : "i8", "256");
-    tabulated += tables(with_byte_tables(testing::body_of(text), three_for_tables)) > 0;
+    tabulated += tables(with_byte_tables(testing::body_of(text), dear_functions)) > 0;
     Tensor x = *Tensor::zeros(type, {256});
     for (int64_t i = 0; i < 256; ++i) x.set_int(i, type == kI8 ? i - 128 : i);
     const std::vector<Datum> inputs{Datum(x), Datum(x), Datum(*Tensor::zeros(kF32, {256}))};

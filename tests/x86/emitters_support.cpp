@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -137,6 +138,17 @@ class Driver {
     return std::find(scratch.begin(), scratch.end(), number) != scratch.end() ||
            (file == RegisterFile::mask && number == 0);
   }
+  // f(register, operand, bytes loaded in an iteration) for each register that only holds operands: with the operand
+  // that is loaded last.
+  template <class F>
+  void for_each_operand(const F& f) const {
+    for (size_t i = 0; i < in_.size(); ++i) {
+      const auto is_here = [&](const EmitValue& other) { return other.at == in_[i].at; };
+      if (is_here(out_[0]) || std::any_of(in_.begin() + static_cast<int64_t>(i) + 1, in_.end(), is_here)) continue;
+      const bool opmask = in_opmask(run_.isa, in_[i].element);
+      f(in_[i].at, i, opmask ? 8 : lane_bytes(in_[i].element, run_.lanes) * static_cast<size_t>(run_.lanes));
+    }
+  }
   bool is_operand(RegisterFile file, int number) const {
     for (const EmitValue& value : in_)
       if (value.at == PhysicalRegister{file, number}) return true;
@@ -195,11 +207,11 @@ class Driver {
   std::vector<int> vectors_, masks_;
 };
 
-// Conversion between columns and the arrays of machine code.
+// Conversion between columns and the arrays of machine code, which end with a slot more.
 std::vector<std::byte> pack(const Column& column, const RowRun& run) {
   const auto lanes = static_cast<size_t>(run.lanes);
   if (in_opmask(run.isa, column.element)) {
-    std::vector<std::byte> packed(column.bits.size() / lanes * 8);
+    std::vector<std::byte> packed(column.bits.size() / lanes * 8 + kSlot);
     for (size_t i = 0; i < column.bits.size(); ++i)
       packed[i / lanes * 8 + i % lanes / 8] |= static_cast<std::byte>(column.bits[i] << (i % lanes % 8));
     return packed;
@@ -233,8 +245,16 @@ Column unpack(std::span<const std::byte> packed, ElementType element, size_t cou
   return column;
 }
 
-// Registers other than those of operands and result and the scratch registers still have the poison value.
-void expect_untouched(const RowRun& run, const Driver& driver, std::span<const uint64_t> dump) {
+// Registers other than those of operands and result and the scratch registers still have the poison value, and those of
+// operands what was loaded last.
+void expect_untouched(const RowRun& run, const Driver& driver, std::span<const std::vector<std::byte>> arrays,
+                      std::span<const uint64_t> dump) {
+  driver.for_each_operand([&](PhysicalRegister at, size_t operand, size_t bytes) {
+    const size_t slot = static_cast<size_t>(at.number) + (at.file == RegisterFile::mask ? 33 : 1);
+    const auto held = std::as_bytes(dump.subspan(8 * slot)).first(bytes);
+    ASSERT_TRUE(std::ranges::equal(held, std::span(arrays[operand]).last(bytes + kSlot).first(bytes)))
+        << describe(run) << " changed operand " << operand;
+  });
   const auto vector_words = static_cast<size_t>(vector_bits(run.isa) / 64);
   for (int i = 0; i < vectors_of(run.isa); ++i) {
     if (driver.may_change(RegisterFile::vector, i) || driver.is_operand(RegisterFile::vector, i)) continue;
@@ -271,7 +291,7 @@ Result<Column> run_row(const RowRun& run, std::span<const Column> operands, Elem
   } else {
     kernel(params.data());
   }
-  expect_untouched(run, driver, dump);
+  expect_untouched(run, driver, arrays, dump);
   return unpack(out, result, count, run);
 }
 

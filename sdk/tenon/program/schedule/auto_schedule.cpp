@@ -15,7 +15,7 @@ Result<ScheduleReport> auto_schedule(Pipeline& pipeline, const std::vector<Buffe
   ScheduleReport report{.automatic = detail::total(groups),
                         .by_hand = detail::total(stages->stated(data, sizes)),
                         .groups = stages->describe(groups)};
-  stages->apply(groups, data);
+  stages->apply(PlannedStages::with_hints_to_try(groups), data);
   return report;
 }
 

@@ -35,7 +35,9 @@
 // lines that it writes. Outer traffic then takes another time, part of which is hidden, and pieces of columns have the
 // cost of prefetched pieces. The gain falls with the number of bytes prefetched before a call, above all where the next
 // piece is not contiguous in memory. Look-ahead is for strips that fit the second memory together with what is
-// prefetched, which evicts other data from the smallest one. Prefetch instructions cost 3 ns before each call.
+// prefetched, which evicts other data from the smallest one. Prefetch instructions cost 3 ns before each call. Hints
+// that may help are also emitted where they are predicted to cost more than they save: how much they save depends on
+// what other programs leave of the caches, and runs ignore hints that cost more (HintPolicy, bound_program.hpp).
 //
 // Non-temporal results. Results that no stage of the pipeline reads, and that no cache is certain to hold for their
 // next reader, may be stored non-temporally. This costs one more call in each iteration; only reads are prefetched, and

@@ -193,14 +193,31 @@ double GroupCost::at_least(const CostModel& model, const MemoryCosts& memories) 
          loaded_ * memories.fastest_seconds_per_byte();
 }
 
-GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
-                            size_t last, Far far, double bound) const {
-  const StageNumbers& results = numbers.stages[last];
-  Ways w{.bytes = outside_ + results.bytes};
+GroupCost::Ways GroupCost::outside_ways(const PipelineNumbers& numbers, const CostModel& model,
+                                        const MemoryCosts& memories, size_t last) const {
+  Ways w{.bytes = outside_ + numbers.stages[last].bytes};
   w.way = w.bytes * memories.seconds_per_byte(w.bytes);
   w.far = memories.part_in_largest(w.bytes);
   // With windows, whose rows are loaded repeatedly, such prefetches hide nothing.
   if (turns_ == 0 && model.fetched_part_nearby > 0) w.nearby = memories.part_nearby(w.bytes);
+  return w;
+}
+
+bool GroupCost::offers_hints(const CostModel& model, const Ways& w) const {
+  return (w.far > 0 || w.nearby * model.fetched_part_nearby > 0) && iterations_ > 1;
+}
+
+bool GroupCost::hints_may_help(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
+                               size_t last) const {
+  const Ways w = outside_ways(numbers, model, memories, last);
+  return model.fetched_part > 0 && offers_hints(model, w) &&
+         part_hinted(memories, w.bytes + again_around_, full_iterations_ * stages_) > 0;
+}
+
+GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
+                            size_t last, Far far, double bound) const {
+  const StageNumbers& results = numbers.stages[last];
+  Ways w = outside_ways(numbers, model, memories, last);
   w.apart = iterations_ > 1 ? (model.apart - 1) * w.way : 0;
   w.between_uses = w.bytes / std::max(turns_, 1.0) + windows_ + largest_;
   w.lost = pushed_out_seconds(memories, w.bytes / full_iterations_);
@@ -227,7 +244,7 @@ GroupTotal GroupCost::total(const PipelineNumbers& numbers, const CostModel& mod
     const GroupTotal made = with_far(plain, other, model, memories, w, std::min(bound, out.cost.seconds()));
     if (made.cost.seconds() < out.cost.seconds()) out = made;
   };
-  if ((w.far <= 0 && w.nearby * model.fetched_part_nearby <= 0) || iterations_ <= 1) return out;
+  if (!offers_hints(model, w)) return out;
   if (model.fetched_part > 0) offer(Far::fetched);
   const bool gains = model.non_temporal_part > 0 || model.non_temporal_way < 1;
   if (gains && results.may_be_non_temporal(last) && !memories.is_held(results.bytes)) offer(Far::non_temporal);

@@ -149,6 +149,9 @@ class GroupCost {
   // A lower bound of its total for any treatment of the largest memory, cheaper to compute.
   double at_least(const CostModel& model, const MemoryCosts& memories) const;
   double window_bytes() const { return windows_ + largest_; }
+  // Whether hints for far memory can save anything where that is as slow as the model has it, whatever they cost.
+  bool hints_may_help(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
+                      size_t last) const;
 
  private:
   void make_inside(const Inside& results);
@@ -158,6 +161,10 @@ class GroupCost {
   double part_hinted(const MemoryCosts& memories, double bytes, double calls) const;
   // A loop's transfers from and to the largest memory, and the work that overlaps with them.
   struct Ways;
+  // Those of all reads and writes outside the group; nothing else is set.
+  Ways outside_ways(const PipelineNumbers& numbers, const CostModel& model, const MemoryCosts& memories,
+                    size_t last) const;
+  bool offers_hints(const CostModel& model, const Ways& ways) const;
   // Additional time for results that are passed on at once, where `passed` bytes stream by in an iteration.
   double pushed_out_seconds(const MemoryCosts& memories, double passed) const;
   // For results of which windows are kept, where `between_uses` bytes are accessed between two uses of a place.

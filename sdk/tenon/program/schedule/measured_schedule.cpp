@@ -26,6 +26,9 @@ constexpr uint32_t kOrderSeed = 1;
 // The first rounds are looks, short ones, at all candidates: two, in different order, since a disturbance of some
 // milliseconds slows down all runs of one look.
 constexpr int kLooks = 2;
+// What takes less than this factor of the least share of a round is as fast: at another moment it may be the fastest.
+// The prediction decides between them.
+constexpr double kNearlyAsFast = 1.03;
 // Drops candidates whose fastest run takes more than this factor of the overall fastest: with more runs it becomes less
 // likely that all of them were disturbed.
 double hopeless_after(int round) { return round < kLooks ? 1.5 : round < 5 ? 1.2 : round < 10 ? 1.1 : 1.05; }
@@ -112,7 +115,7 @@ class Measurement {
       const std::string text = kept();
       if (options_.files) options_.files->store(key, std::as_bytes(std::span(text)));
     }
-    stages_->apply(schedules_[report_.chosen], data);
+    stages_->apply(PlannedStages::with_hints_to_try(schedules_[report_.chosen]), data);
     return std::move(report_);
   }
 
@@ -171,7 +174,9 @@ class Measurement {
     std::vector<std::vector<double>> seconds;
     for (const Contender* c : left) seconds.push_back(c->seconds);
     const std::vector<double> parts = detail::parts_of_rounds(seconds);
-    return left[static_cast<size_t>(std::ranges::min_element(parts) - parts.begin())];
+    const double as_fast = kNearlyAsFast * std::ranges::min(parts);
+    const auto chosen = std::ranges::find_if(parts, [&](double part) { return part <= as_fast; });
+    return left[static_cast<size_t>(chosen - parts.begin())];
   }
 
   // Builds, binds and runs each once, which brings code and memory into the caches as for later runs.

@@ -69,6 +69,12 @@ std::vector<std::vector<Group>> PlannedStages::of_each_kind(double most_times, s
   return made;
 }
 
+std::vector<Group> PlannedStages::with_hints_to_try(std::vector<Group> groups) {
+  for (Group& g : groups)
+    if (g.far == Far::plain && g.hints_may_help) g.far = Far::fetched;
+  return groups;
+}
+
 std::string PlannedStages::describe(const Group& g) const {
   std::string out =
       str(plan_->spec(plan_->order[g.last]).name, ": ", g.last - g.first + 1, g.first == g.last ? " stage" : " stages");

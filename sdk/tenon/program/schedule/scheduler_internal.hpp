@@ -25,6 +25,7 @@ struct Group {
   double window_bytes = 0;
   Far far = Far::plain;
   Bands bands;
+  bool hints_may_help = false;  // GroupCost::hints_may_help
   // Whether it has the same loops around the same stages.
   bool is_same_schedule(const Group& other) const {
     return first == other.first && last == other.last && far == other.far && strips == other.strips &&
