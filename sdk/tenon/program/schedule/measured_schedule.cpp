@@ -28,7 +28,7 @@ constexpr uint32_t kOrderSeed = 1;
 constexpr int kLooks = 2;
 // What takes less than this factor of the least share of a round is as fast: at another moment it may be the fastest.
 // The prediction decides between them.
-constexpr double kNearlyAsFast = 1.03;
+constexpr double kNearlyAsFast = 1.05;
 // Drops candidates whose fastest run takes more than this factor of the overall fastest: with more runs it becomes less
 // likely that all of them were disturbed.
 double hopeless_after(int round) { return round < kLooks ? 1.5 : round < 5 ? 1.2 : round < 10 ? 1.1 : 1.05; }

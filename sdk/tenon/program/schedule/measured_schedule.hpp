@@ -50,7 +50,7 @@ struct TENON_API MeasuredReport {
   };
   // The first one is that of auto_schedule(); the others are sorted by predicted time.
   std::vector<Candidate> candidates;
-  // Among those that ran to the end, and whose median share of a round is within 3% of the least, the one that is
+  // Among those that ran to the end, and whose median share of a round is within 5% of the least, the one that is
   // predicted to be the cheapest. Another may have smaller `seconds`, which other processes have influenced. One without prefetching is left in the pipeline
   // with hints where they may help later: runs ignore them as long as they do not (HintPolicy, bound_program.hpp).
   size_t chosen = 0;
