@@ -177,6 +177,22 @@ TEST(HintsOfBoundPrograms, AreIgnoredWhereTheyCostMoreThanTheySave) {
   EXPECT_TRUE(stubborn.follows_hints());
 }
 
+// Observed runs take longer than others, whether they follow hints or not: nothing is decided by them.
+TEST(HintsOfBoundPrograms, AreNotTriedByObservedRuns) {
+  struct Observer : StageObserver {
+    void ran(std::string_view, double, bool) override { ++calls; }
+    int calls = 0;
+  } observer;
+  Data data;
+  data.add("in", {16, 2000});
+  data.add("out", {1, 40});
+  BoundProgram bound = bound_to(parsed(kCostlyHints), data, HintPolicy::tried);
+  const std::vector<std::byte*> buffers{data.view("in").base, data.view("out").base};
+  for (int i = 0; i < 4 * kFewest; ++i) ASSERT_TRUE(bound.run(buffers, {.observer = &observer}).ok());
+  EXPECT_TRUE(bound.follows_hints());
+  EXPECT_EQ(observer.calls, 4 * kFewest * 40);
+}
+
 TEST(HintsOfBoundPrograms, AreNoneWithoutPrefetchStatements) {
   Data data;
   data.add("in", {32, 40});

@@ -92,13 +92,15 @@ Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& wi
   observer_ = with.observer;
   for (const Place token : code_.tokens) main_.frame.at(token) = 0;
   main_.error.reset();
-  if (trials_) hints_ = trials_->begin_run();
+  // Observed runs take longer.
+  const bool may_be_on_trial = trials_ && !counts_ && !observer_;
+  if (trials_) hints_ = may_be_on_trial ? trials_->begin_run() : trials_->follows();
   const bool ok = execute(main_, 0) && tokens_are_done(main_, -1, "the program");
   main_.transfers.reset();
   for (const auto& worker : workers_) worker->transfers.reset();
   counts_ = nullptr;
   if (!ok) return std::move(*main_.error).with_frame(str("program '", program_.name, "'"));
-  if (trials_) trials_->end_run();
+  if (may_be_on_trial) trials_->end_run();
   return {};
 }
 
