@@ -25,6 +25,29 @@ TEST(VerifyPlan, FindsWhatIsWrong) {
   EXPECT_THAT(complaint({0}, 16), HasSubstr("1 offsets"));
 }
 
+// Blocks and spaces that no planner took: what a caller put together from a file, say.
+TEST(VerifyPlan, RefusesInvalidBlocksAndSpaces) {
+  const auto complaint = [](const MemoryBlock& block, const ArenaSpace& space) {
+    const std::vector<MemoryBlock> blocks = {block, {.bytes = 8, .last = 3, .name = "y"}};
+    const std::vector<ArenaSpace> spaces = {space, {.name = "other"}};
+    const auto sound = verify_plan(blocks, spaces, {{0, 8}, {SpacePlan{16, 0, 0, {}}, SpacePlan{16, 0, 0, {}}}});
+    return sound.ok() ? std::string("sound") : sound.error().message();
+  };
+  const ArenaSpace plain = {.name = "a"}, banked = {.name = "a", .bank_bytes = 8};
+  EXPECT_EQ(complaint({.bytes = 8, .last = 2, .bank = 0, .apart_from = {1}, .name = "x"}, banked), "sound");
+  EXPECT_THAT(complaint({.bytes = 8, .name = "x"}, {.name = "a", .align_bytes = 0}),
+              HasSubstr("space 'a' has an alignment of 0"));
+  EXPECT_THAT(complaint({.bytes = 8, .align_bytes = 0, .name = "x"}, plain),
+              HasSubstr("block 'x' of 8 bytes has an alignment of 0"));
+  EXPECT_THAT(complaint({.bytes = 8, .bank = 0, .name = "x"}, plain),
+              HasSubstr("block 'x' of 8 bytes must lie in bank 0 of 'a', which has banks of 0 bytes"));
+  EXPECT_THAT(complaint({.bytes = 8, .apart_from = {1}, .name = "x"}, plain),
+              HasSubstr("block 'x' of 8 bytes must share no bank with block 1"));
+  EXPECT_THAT(complaint({.bytes = 8, .apart_from = {2}, .name = "x"}, banked),
+              HasSubstr("block 'x' of 8 bytes must share no bank with block 2"));
+  EXPECT_THAT(complaint({.bytes = 8, .space = 2, .name = "x"}, plain), HasSubstr("lies in space 2"));
+}
+
 // The rules, implemented independently, one by one and pair by pair.
 bool sound(const std::vector<MemoryBlock>& blocks, const std::vector<ArenaSpace>& spaces, const MemoryPlan& plan) {
   for (size_t i = 0; i < blocks.size(); ++i) {

@@ -302,9 +302,13 @@ class SpacePlanner {
 
 }  // namespace
 
+Result<void> memory::check_problem(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces) {
+  return Validator(blocks, spaces).all();
+}
+
 Result<MemoryPlan> plan_memory(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                                const PlanOptions& options) {
-  TENON_OK(Validator(blocks, spaces).all());
+  TENON_OK(memory::check_problem(blocks, spaces));
   std::vector<std::vector<uint32_t>> by_space(spaces.size());
   MemoryPlan plan;
   plan.offsets.assign(blocks.size(), 0);

@@ -76,8 +76,8 @@ struct MemoryPlan {
 TENON_API Result<MemoryPlan> plan_memory(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                                          const PlanOptions& options = {});
 
-// Checks every rule of `blocks` and `spaces`; the error names the first broken one. n log n plus the number of pairs of
-// blocks live at the same time.
+// Checks that `blocks` and `spaces` are valid, and every rule of theirs; the error names the first broken one. n log n
+// plus the number of pairs of blocks live at the same time.
 TENON_API Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                                    const MemoryPlan& plan);
 

@@ -105,7 +105,9 @@ std::string describe(std::span<const MemoryBlock> blocks, size_t block);
 std::optional<std::pair<uint32_t, uint32_t>> find_overlap(std::span<const MemoryBlock> blocks,
                                                           std::vector<uint32_t> chosen,
                                                           std::span<const size_t> offsets);
-// Whether two blocks at these offsets use a common bank.
+// The error names the first block or space that is invalid, or two pinned blocks that conflict.
+Result<void> check_problem(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces);
+// Whether two blocks at these offsets use a common bank; there are banks.
 bool share_bank(const MemoryBlock& a, size_t a_offset, const MemoryBlock& b, size_t b_offset, size_t bank_bytes);
 
 // `blocks` and `space` are valid; those listed in `chosen` lie in it and have bytes.

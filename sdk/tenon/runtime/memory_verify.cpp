@@ -88,6 +88,7 @@ Result<void> verify_block(std::span<const MemoryBlock> blocks, size_t i, const A
 
 Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const ArenaSpace> spaces,
                          const MemoryPlan& plan) {
+  TENON_OK(memory::check_problem(blocks, spaces));  // alignments and banks, by which the offsets are divided
   if (plan.offsets.size() != blocks.size() || plan.spaces.size() != spaces.size()) {
     return error(Code::invalid_argument, "the plan has ", plan.offsets.size(), " offsets in ", plan.spaces.size(),
                  " spaces for ", blocks.size(), " blocks in ", spaces.size());
@@ -95,9 +96,6 @@ Result<void> verify_plan(std::span<const MemoryBlock> blocks, std::span<const Ar
   std::vector<std::vector<uint32_t>> by_space(spaces.size());
   for (uint32_t i = 0; i < blocks.size(); ++i) {
     const MemoryBlock& block = blocks[i];
-    if (block.space >= spaces.size()) {
-      return error(Code::invalid_argument, describe(blocks, i), " lies in space ", block.space, " of ", spaces.size());
-    }
     const ArenaSpace& space = spaces[block.space];
     TENON_OK(verify_block(blocks, i, space, plan.offsets[i], plan.spaces[block.space]));
     for (const size_t other : block.apart_from) {
