@@ -167,14 +167,14 @@ TEST(HintsOfBoundPrograms, AreIgnoredWhereTheyCostMoreThanTheySave) {
   data.add("in", {16, 2000});
   data.add("out", {1, 40});
   BoundProgram bound = bound_to(parsed(kCostlyHints), data, HintPolicy::tried);
-  BoundProgram stubborn = bound_to(parsed(kCostlyHints), data, HintPolicy::always);
+  BoundProgram always = bound_to(parsed(kCostlyHints), data, HintPolicy::always);
   EXPECT_TRUE(bound.follows_hints());
   for (int i = 0; i < 2 * (kMost + kTrial) && bound.follows_hints(); ++i) {
     ASSERT_TRUE(bound.run(data.arguments()).ok());
-    ASSERT_TRUE(stubborn.run(data.arguments()).ok());
+    ASSERT_TRUE(always.run(data.arguments()).ok());
   }
   EXPECT_FALSE(bound.follows_hints());
-  EXPECT_TRUE(stubborn.follows_hints());
+  EXPECT_TRUE(always.follows_hints());
 }
 
 // Observed runs take longer than others, whether they follow hints or not: nothing is decided by them.

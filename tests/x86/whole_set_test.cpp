@@ -51,7 +51,8 @@ void expect_alike(ElementType type, const Both& both) {
   if (!comparison) return;
   for (size_t bits = 0; bits < 256; ++bits) {
     const int x = value_of(type, bits), number = comparison->number ? value_of(type, *comparison->number) : x;
-    ASSERT_EQ(holds(comparison->op, x, number), both.numbers[bits]) << x << " " << comparison->op.view() << " " << number;
+    ASSERT_EQ(holds(comparison->op, x, number), both.numbers[bits])
+        << x << " " << comparison->op.view() << " " << number;
   }
 }
 

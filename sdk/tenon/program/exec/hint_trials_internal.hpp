@@ -12,8 +12,8 @@
 
 namespace tenon::program::detail {
 
-// A trial consists of six consecutive runs, alternately as before and the other way. The fastest three-run minimum
-// wins, since a disturbance only makes a run slower. The runs between trials are not timed.
+// A trial consists of six consecutive runs, alternately as before and the other way. The fastest of each three are
+// compared, since a disturbance only makes a run slower. The runs between trials are not timed.
 //
 //   const bool hints = trials.begin_run();
 //   ...

@@ -26,8 +26,8 @@ constexpr uint32_t kOrderSeed = 1;
 // The first rounds are looks, short ones, at all candidates: two, in different order, since a disturbance of some
 // milliseconds slows down all runs of one look.
 constexpr int kLooks = 2;
-// What takes less than this factor of the least share of a round is as fast: at another moment it may be the fastest.
-// The prediction decides between them.
+// Of candidates whose share of a round is within this factor of the least, any may be the fastest at another moment: the
+// prediction decides.
 constexpr double kNearlyAsFast = 1.05;
 // Drops candidates whose fastest run takes more than this factor of the overall fastest: with more runs it becomes less
 // likely that all of them were disturbed.
@@ -164,10 +164,10 @@ class Measurement {
         report_.candidates[c.candidate].seconds = c.typical();
         report_.candidates[c.candidate].runs = c.rounds;
       }
-    report_.chosen = fastest_of(std::move(left))->candidate;
+    report_.chosen = choice_of(std::move(left))->candidate;
     return {};
   }
-  static const Contender* fastest_of(std::vector<Contender*> left) {
+  static const Contender* choice_of(std::vector<Contender*> left) {
     std::ranges::sort(left, {}, &Contender::candidate);  // ties: the one predicted to be the cheapest
     if (!left.front()->least) return left.front();
     if (left.front()->seconds.empty()) return *std::ranges::min_element(left, {}, &Contender::typical);

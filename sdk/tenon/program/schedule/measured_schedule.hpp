@@ -33,7 +33,7 @@ struct MeasureOptions {
   int fewest_rounds = 12;   // ... but at least this many rounds are run however long they take
   // Returns seconds since any time. Empty: the processor time of the calling thread; with a pool, wall-clock time.
   std::function<double()> clock = {};
-  BindOptions bind = {};             // as the program will be bound, except for statistics
+  BindOptions bind = {};             // as the program will be bound, except for statistics and hints
   const FileCache* files = nullptr;  // null: nothing is kept
 };
 
@@ -51,8 +51,9 @@ struct TENON_API MeasuredReport {
   // The first one is that of auto_schedule(); the others are sorted by predicted time.
   std::vector<Candidate> candidates;
   // Among those that ran to the end, and whose median share of a round is within 5% of the least, the one that is
-  // predicted to be the cheapest. Another may have smaller `seconds`, which other processes have influenced. One without prefetching is left in the pipeline
-  // with hints where they may help later: runs ignore them as long as they do not (HintPolicy, bound_program.hpp).
+  // predicted to be the cheapest. Another may have smaller `seconds`, which other processes have influenced. If it is
+  // one without prefetching, the pipeline nevertheless gets hints where they may help later: runs ignore them as long
+  // as they do not (HintPolicy, bound_program.hpp).
   size_t chosen = 0;
   bool from_files = false;  // nothing was run
   std::string to_string() const;

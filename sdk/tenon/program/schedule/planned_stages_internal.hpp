@@ -22,8 +22,8 @@ class PlannedStages {
   std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
   // The schedule of `data`, the same pipeline, as its author stated it.
   std::vector<Group> stated(const PipelineData& data, const SymbolValues& sizes) const;
-  // The same with hints also where the model predicts that they cost more than they save, if they may help: what others
-  // leave of the caches changes, and runs ignore hints while that is so (HintPolicy). Costs and descriptions stay.
+  // Adds hints where the model predicts that they cost more than they save, if they may help: what other programs leave
+  // of the caches changes, and runs ignore hints that do not help (HintPolicy). Costs stay those of the given groups.
   static std::vector<Group> with_hints_to_try(std::vector<Group> groups);
   // A line for each group that describes its schedule completely: different schedules have different lines.
   std::vector<std::string> describe(const std::vector<Group>& groups) const;
