@@ -14,6 +14,7 @@
 
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/ir/text.hpp>
+#include <tenon/program/schedule/adaptive_program.hpp>
 #include <tenon/program/schedule/auto_schedule.hpp>
 #include <tenon/program/schedule/measured_schedule.hpp>
 #include <tenon/program/schedule/timing_internal.hpp>
@@ -39,7 +40,9 @@ constexpr int kMoments = 3;
 constexpr uint32_t kOrderSeed = 1;
 // Cases with fewer elements fit the caches of one core, and manual schedules do not prefetch.
 constexpr int64_t kFewestFetched = int64_t{1} << 19;
-const std::string kAutomatic = "automatic", kMeasured = "measured";
+const std::string kAutomatic = "automatic", kMeasured = "measured", kAdaptive = "adaptive";
+// Before each moment, an adaptive program runs for so long, as a program that is in use has done.
+constexpr double kAdaptSeconds = 2;
 
 struct Schedule {
   std::string name;
@@ -105,6 +108,7 @@ class Memory {
     }
     in_.emplace(source_elements);
     out_.emplace(elements);
+    buffers_ = {reinterpret_cast<std::byte*>(in_->data()), reinterpret_cast<std::byte*>(out_->data())};
     arguments_ = {{{"source", BufferArgument::dense(in_->data(), kF32, source_, mins_)},
                    {"result", BufferArgument::dense(out_->data(), kF32, c.extents)}},
                   {}};
@@ -118,9 +122,7 @@ class Memory {
   }
   const Arguments& arguments() const { return arguments_; }
   const SymbolValues& sizes() const { return sizes_; }
-  std::vector<std::byte*> buffers() {
-    return {reinterpret_cast<std::byte*>(in_->data()), reinterpret_cast<std::byte*>(out_->data())};
-  }
+  std::span<std::byte* const> buffers() const { return buffers_; }
   // An arena with at least this many bytes; earlier ones become invalid when it grows.
   void need(int64_t bytes) {
     if (bytes <= arena_bytes_) return;
@@ -132,28 +134,44 @@ class Memory {
  private:
   std::vector<int64_t> source_, mins_;
   std::optional<AlignedFloats> in_, out_;
+  std::vector<std::byte*> buffers_;
   Arguments arguments_;
   SymbolValues sizes_;
   AlignedBytes arena_;
   int64_t arena_bytes_ = 0;
 };
 
-// A schedule, bound, with the times of its runs.
+// A schedule, bound, or several that adapt, with the times of their runs.
 class Contender {
  public:
   Contender(std::string name, const Pair& pair, double predicted, HintPolicy hints, Memory& memory)
       : Contender(std::move(name), must(pair.pipeline.build({pair.source}, {pair.result})), predicted, hints, memory) {}
+  Contender(std::string name, AdaptiveProgram adaptive, Memory& memory)
+      : name_(std::move(name)),
+        predicted_(adaptive.candidates().front().predicted_seconds),
+        memory_(&memory),
+        text_(name_),
+        adaptive_(std::move(adaptive)) {
+    memory.need(adaptive_->lendable_bytes());
+  }
 
-  Result<void> try_out() { return bound_.run(memory_->buffers(), {.arena = memory_->arena()}); }
+  Result<void> try_out() { return run_once(); }
   void run(int enough = detail::kSettled) {
-    const std::vector<std::byte*> buffers = memory_->buffers();
-    const RunWith with{.arena = memory_->arena()};
     const auto run = [&]() -> Result<double> {
       const double begin = processor_seconds();
-      TENON_OK(bound_.run(buffers, with));
+      TENON_OK(run_once());
       return processor_seconds() - begin;
     };
     times_.push_back(must(detail::settled_seconds(run, enough)));
+  }
+  // Nothing for others.
+  void adapt() {
+    if (!adaptive_) return;
+    const double begin = processor_seconds();
+    while (processor_seconds() - begin < kAdaptSeconds) {
+      const Result<void> ran = run_once();
+      TENON_CHECK(ran.ok(), ran.error().to_string());
+    }
   }
   void forget() { times_.clear(); }
   double least() const { return *std::ranges::min_element(times_); }
@@ -168,10 +186,17 @@ class Contender {
   const std::string& name() const { return name_; }
   // The whole program, and whether it tries its hints: equal texts do the same.
   const std::string& text() const { return text_; }
-  bool ignores_hints() const { return has_hints_ && !bound_.follows_hints(); }
+  // What it does now, if that is not what it did at first.
+  std::string state() const {
+    if (!adaptive_) return has_hints_ && !bound_->follows_hints() ? "ignores its hints at the end" : "";
+    std::string out = "at the end";
+    const AdaptiveProgram::Candidate chosen = adaptive_->candidates()[adaptive_->chosen()];
+    for (const std::string& group : chosen.groups) out += " " + group;
+    return out;
+  }
   bool shares_arena() const {
-    return bound_.lendable_bytes() > 0 ||
-           std::ranges::all_of(bound_.arena_bytes(), [](const auto& space) { return space.second == 0; });
+    return adaptive_ || bound_->lendable_bytes() > 0 ||
+           std::ranges::all_of(bound_->arena_bytes(), [](const auto& space) { return space.second == 0; });
   }
 
  private:
@@ -181,17 +206,23 @@ class Contender {
         memory_(&memory),
         text_(print(program)),
         bound_(must(BoundProgram::bind(program, memory.arguments(), {.arena_of_runs = true, .hints = hints}))),
-        has_hints_(bound_.follows_hints()) {
+        has_hints_(bound_->follows_hints()) {
     if (has_hints_ && hints == HintPolicy::tried) text_ += "# tries its hints\n";
-    memory.need(bound_.lendable_bytes());
+    memory.need(bound_->lendable_bytes());
+  }
+  Result<void> run_once() {
+    const RunWith with{.arena = memory_->arena()};
+    return adaptive_ ? adaptive_->run(memory_->buffers(), with) : bound_->run(memory_->buffers(), with);
   }
 
   std::string name_;
   double predicted_;  // seconds
   Memory* memory_;
   std::string text_;
-  BoundProgram bound_;
-  bool has_hints_;
+  // One of the two.
+  std::optional<BoundProgram> bound_;
+  std::optional<AdaptiveProgram> adaptive_;
+  bool has_hints_ = false;
   std::vector<double> times_;
 };
 
@@ -232,12 +263,7 @@ void print_curve(const std::vector<Contender>& all, const std::string& name) {
   std::fflush(stdout);
 }
 
-// Time compared with the best manual schedule: 1 is equal.
-struct Ratios {
-  double predicted = 1, measured = 1;
-};
-
-// Chosen by the model's predictions, and by measurement if that gives a different program.
+// Chosen by the model's predictions, by measurement if that gives a different program, and by runs.
 std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<std::string>& groups) {
   std::vector<Contender> ours;
   Pair automatic = c.make();
@@ -250,9 +276,15 @@ std::vector<Contender> our_schedules(const Case& c, Memory& memory, std::vector<
                                                          memory.arguments(), CostModel::of_machine()));
   const MeasuredReport::Candidate& chosen = by_clock.candidates[by_clock.chosen];
   Contender contender(kMeasured, measured, chosen.predicted_seconds, HintPolicy::tried, memory);
-  if (contender.text() == ours.front().text()) return ours;
-  groups.insert(groups.end(), chosen.groups.begin(), chosen.groups.end());
-  ours.push_back(std::move(contender));
+  if (contender.text() != ours.front().text()) {
+    groups.insert(groups.end(), chosen.groups.begin(), chosen.groups.end());
+    ours.push_back(std::move(contender));
+  }
+  const Pair any = c.make();
+  ours.emplace_back(kAdaptive,
+                    must(AdaptiveProgram::bind(any.pipeline, {any.source}, {any.result}, memory.arguments(),
+                                               CostModel::of_machine(), {.bind = {.arena_of_runs = true}})),
+                    memory);
   return ours;
 }
 
@@ -279,18 +311,22 @@ class Comparison {
 
   void run() {
     std::vector<Contender*> all;
-    for (Contender& c : final_) all.push_back(&c);
+    for (Contender& c : final_) {
+      c.adapt();
+      all.push_back(&c);
+    }
     run_in_turn(std::move(all), rounds_, random_);
   }
 
-  // Over all moments together.
-  Ratios print() const {
+  // Over all moments together. By name of ours, the time compared with the best manual schedule: 1 is equal.
+  std::map<std::string, double> print() const {
     std::printf("  %s\n", name_.c_str());
-    std::vector<double> ratios;
-    for (size_t i = 0; i < same_.size(); ++i) ratios.push_back(print_ratio(i));
+    std::map<std::string, double> ratios;
+    for (size_t i = 0; i < same_.size(); ++i) ratios[final_[i].name()] = print_ratio(i);
+    ratios.try_emplace(kMeasured, ratios.at(kAutomatic));
     for (const std::string& group : groups_) std::printf("      %s\n", group.c_str());
     std::fflush(stdout);
-    return {ratios.front(), ratios.back()};
+    return ratios;
   }
 
  private:
@@ -327,7 +363,8 @@ class Comparison {
                 ours.seconds() * 1e3, ours.predicted() * 1e3, (is_best ? ours : *best).seconds() * 1e3,
                 (is_best ? same : best->name()).c_str(), ratio);
     if (!same.empty()) std::printf("; the same program as %s", same.c_str());
-    std::printf(ours.ignores_hints() ? "; ignores its hints at the end\n" : "\n");
+    const std::string state = ours.state();
+    std::printf("%s%s\n", state.empty() ? "" : "; ", state.c_str());
     return ratio;
   }
 
@@ -372,14 +409,10 @@ void sweep(const std::string& family, const std::vector<Case>& cases, int moment
     std::fprintf(stderr, "%s: %d of %d moments\n", family.c_str(), moment, moments);
     for (const auto& comparison : comparisons) comparison->run();
   }
-  Summary predicted, measured;
-  for (const auto& comparison : comparisons) {
-    const Ratios ratios = comparison->print();
-    predicted.add(ratios.predicted);
-    measured.add(ratios.measured);
-  }
-  predicted.print(family, kAutomatic);
-  measured.print(family, kMeasured);
+  std::map<std::string, Summary> summaries;
+  for (const auto& comparison : comparisons)
+    for (const auto& [ours, ratio] : comparison->print()) summaries[ours].add(ratio);
+  for (const std::string& ours : {kAutomatic, kMeasured, kAdaptive}) summaries[ours].print(family, ours);
 }
 
 // The output of --curve, of one or several sweeps in sequence: by family and case, the seconds of schedules.

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include <program/pipeline_support.hpp>
+#include <program/timed_sums.hpp>
 #include <tenon/program/schedule/timing_internal.hpp>
 
 namespace tenon::program {
@@ -42,38 +42,14 @@ TEST(PartsOfRounds, RoundsThatWereSlowForAllAreComparedByThemselves) {
   EXPECT_EQ(detail::parts_of_rounds({{0}, {0}}), std::vector<double>(2)) << "no time at all by a coarse clock";
 }
 
-const Expr x = var("x"), y = var("y");
-constexpr int64_t kWidth = 40, kRows = 48;
-constexpr int kStages = 3;
-
-// Sums over three rows, by kernels that report a time that depends on the number of rows: no real time matters.
-class MeasuredSchedule : public ::testing::Test {
+class MeasuredSchedule : public TimedSums {
  protected:
-  MeasuredSchedule() : source_({0, -kStages}, {kWidth, kRows + 2 * kStages}), result_({kWidth, kRows}) {
-    source_.fill_pattern();
+  MeasuredSchedule() {
     options_.most_times = 1e9;  // all of them, but for what a test says
     options_.most_candidates = 1000;
     options_.clock = [this] { return now_; };
-    KernelHandle sum = window_sum<int32_t>({0, -1}, {0, 1});
-    KernelHandle timed = make_kernel(
-        "timed_sum",
-        [this, sum](CallContext& c) {
-          const int64_t rows = c.operands.back().dims[1].extent;
-          ++calls_;
-          if (!takes_(rows)) return Result<void>(error(Code::unsupported, "a call for ", rows, " rows"));
-          now_ += seconds_(rows);
-          return sum->run(c);
-        },
-        true);
-    BufferRef from = in_;
-    for (int s = 0; s < kStages; ++s) {
-      BufferRef to = s + 1 == kStages ? out_ : p_.buffer("mid" + std::to_string(s), kI32, 2);
-      p_.stage("stage" + std::to_string(s), timed).reads(from, {x, {y - 1, y + 1}}).writes(to, {x, y});
-      from = to;
-    }
   }
 
-  Arguments arguments() { return {{{"source", source_.argument()}, {"result", result_.argument()}}, {}}; }
   Result<MeasuredReport> schedule() { return schedule(arguments()); }
   Result<MeasuredReport> schedule(const Arguments& arguments) {
     return measured_schedule(p_, {in_}, {out_}, arguments, model_, options_);
@@ -86,15 +62,7 @@ class MeasuredSchedule : public ::testing::Test {
     return text();
   }
 
-  Pipeline p_{"sums"};
-  BufferRef in_ = p_.buffer("source", kI32, 2), out_ = p_.buffer("result", kI32, 2);
-  Array<int32_t> source_, result_;
   MeasureOptions options_;
-  CostModel model_ = CostModel::host();
-  double now_ = 0;
-  int calls_ = 0;
-  std::function<double(int64_t)> seconds_ = [](int64_t) { return 1.0; };
-  std::function<bool(int64_t)> takes_ = [](int64_t) { return true; };
 };
 
 // Whether a loop over rows has this step.

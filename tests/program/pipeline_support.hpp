@@ -87,6 +87,7 @@ class Array {
   }
   const Index& mins() const { return mins_; }
   const Index& extents() const { return extents_; }
+  void clear() { std::ranges::fill(data_, T{}); }
   const std::vector<T>& data() const { return data_; }
   BufferArgument argument() { return BufferArgument::dense(data_.data(), element_of<T>(), extents_, mins_); }
 

@@ -58,7 +58,6 @@ struct BoundProgram::Impl {
     impl->machine = std::move(machine);
     return impl;
   }
-  Result<void> take_pointers(const Arguments& arguments);
 };
 
 Result<BoundProgram> BoundProgram::bind(const Program& program, const Arguments& shapes, const BindOptions& options) {
@@ -104,25 +103,26 @@ Result<std::vector<SettledCall>> BoundProgram::settle(std::span<std::byte* const
   return impl_->machine->settle(buffers, with);
 }
 
-Result<void> BoundProgram::Impl::take_pointers(const Arguments& arguments) {
-  const std::vector<std::string>& names = shared->names;
-  const Program& program = shared->program;
+Result<std::span<std::byte* const>> BoundProgram::pointers_of(const Arguments& arguments) {
+  const std::vector<std::string>& names = impl_->shared->names;
+  const Program& program = impl_->shared->program;
+  std::vector<std::byte*>& pointers = impl_->pointers;
   pointers.resize(names.size());
   for (size_t i = 0; i < names.size(); ++i) {
     const auto given = arguments.buffers.find(names[i]);
     if (given == arguments.buffers.end())
       return error(Code::invalid_argument, "program '", program.name, "': buffer '", names[i], "' is not given");
-    if (given->second.dims != shared->shapes[i])
+    if (given->second.dims != impl_->shared->shapes[i])
       return error(Code::invalid_argument, "program '", program.name, "': buffer '", names[i],
                    "' has other dims than those that the program is bound to");
     pointers[i] = given->second.data;
   }
-  return {};
+  return pointers;
 }
 
 Result<void> BoundProgram::run(const Arguments& arguments, RunStatistics* statistics) {
-  TENON_OK(impl_->take_pointers(arguments));
-  return run(impl_->pointers, statistics);
+  TENON_TRY(buffers, pointers_of(arguments));
+  return run(buffers, RunWith{.statistics = statistics});
 }
 
 const std::vector<PlannedAllocation>& BoundProgram::plan() const { return impl_->shared->plan; }

@@ -75,6 +75,8 @@ class TENON_API BoundProgram {
   Result<void> run(std::span<std::byte* const> buffers, const RunWith& with);
   // By name; dims must be those of the shapes.
   Result<void> run(const Arguments& arguments, RunStatistics* statistics = nullptr);
+  // The buffers of such a run, valid until the next call.
+  Result<std::span<std::byte* const>> pointers_of(const Arguments& arguments);
 
   // The calls that such a run makes, if it consists of nothing else and no call needs other threads: they can be
   // executed in order, any number of times, on this memory. They are valid until this bound program runs or settles

@@ -12,7 +12,7 @@ namespace tenon::program::detail {
 
 Machine::Machine(const Program& program, const BoundCode& bound, const BindOptions& options)
     : program_(program), code_(bound.code), options_(options), main_(code_) {
-  if (code_.has_hints && options.hints == HintPolicy::tried) trials_.emplace();
+  if (code_.has_hints && options.hints == HintPolicy::tried) trials_.emplace(2, RunTrials::Blocks{});
 }
 
 Result<std::unique_ptr<Machine>> Machine::make(const Program& program, const BoundCode& bound,
@@ -94,7 +94,7 @@ Result<void> Machine::run(std::span<std::byte* const> buffers, const RunWith& wi
   main_.error.reset();
   // Observed runs take longer.
   const bool may_be_on_trial = trials_ && !counts_ && !observer_;
-  if (trials_) hints_ = may_be_on_trial ? trials_->begin_run() : trials_->follows();
+  if (trials_) hints_ = (may_be_on_trial ? trials_->begin_run() : trials_->chosen()) == kFollowsHints;
   const bool ok = execute(main_, 0) && tokens_are_done(main_, -1, "the program");
   main_.transfers.reset();
   for (const auto& worker : workers_) worker->transfers.reset();

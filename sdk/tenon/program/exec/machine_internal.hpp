@@ -4,7 +4,7 @@
 #include <mutex>
 
 #include <tenon/program/exec/bound_code_internal.hpp>
-#include <tenon/program/exec/hint_trials_internal.hpp>
+#include <tenon/program/exec/run_trials_internal.hpp>
 #include <tenon/program/exec/statistics_internal.hpp>
 #include <tenon/program/exec/transfers_internal.hpp>
 #include <tenon/program/ir/settled.hpp>
@@ -65,7 +65,7 @@ class Machine {
   // valid until the machine runs or settles again. Otherwise empty.
   Result<std::vector<SettledCall>> settle(std::span<std::byte* const> buffers, const RunWith& with);
   int64_t lendable_bytes() const { return lendable_bytes_; }
-  bool follows_hints() const { return code_.has_hints && (!trials_ || trials_->follows()); }
+  bool follows_hints() const { return code_.has_hints && (!trials_ || trials_->chosen() == kFollowsHints); }
 
  private:
   // An executing worker: a frame, and its position in the loop of several workers.
@@ -152,9 +152,11 @@ class Machine {
   std::mutex counts_mutex_;
   StatisticsRecorder* counts_ = nullptr;
   StageObserver* observer_ = nullptr;
-  ParallelFor* pool_ = nullptr;       // of the run
-  bool hints_ = true;                 // whether the run follows them
-  std::optional<HintTrials> trials_;  // where both are tried
+  ParallelFor* pool_ = nullptr;  // of the run
+  bool hints_ = true;            // whether the run follows them
+  // The ways of trials: 0 follows the hints, 1 ignores them.
+  static constexpr size_t kFollowsHints = 0;
+  std::optional<RunTrials> trials_;  // where both are tried
 };
 
 }  // namespace tenon::program::detail

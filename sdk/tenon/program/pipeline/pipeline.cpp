@@ -127,6 +127,8 @@ Pipeline::~Pipeline() = default;
 Pipeline::Pipeline(Pipeline&&) noexcept = default;
 Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
 
+const std::string& Pipeline::name() const { return data_->name; }
+
 BufferRef Pipeline::buffer(std::string_view name, ElementType element, int rank) {
   if (rank < 0 || rank > kMaxRank) data_->refuse("buffer '", name, "': rank ", rank, " is outside [0, ", kMaxRank, "]");
   for (const BufferSpec& other : data_->buffers)

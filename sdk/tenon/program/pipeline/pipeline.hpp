@@ -165,6 +165,8 @@ class TENON_API Pipeline {
   Pipeline(Pipeline&&) noexcept;
   Pipeline& operator=(Pipeline&&) noexcept;
 
+  const std::string& name() const;
+
   BufferRef buffer(std::string_view name, ElementType element, int rank);
   // Passed by the caller, the same in every run.
   BufferRef constant(std::string_view name, ElementType element, int rank);

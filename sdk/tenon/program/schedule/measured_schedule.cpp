@@ -7,8 +7,8 @@
 
 #include <tenon/program/exec/arguments_internal.hpp>
 #include <tenon/program/ir/text.hpp>
+#include <tenon/program/schedule/candidates_internal.hpp>
 #include <tenon/program/schedule/machine_readings.hpp>
-#include <tenon/program/schedule/planned_stages_internal.hpp>
 #include <tenon/program/schedule/timing_internal.hpp>
 #include <tenon/support/median.hpp>
 #include <tenon/support/memory.hpp>
@@ -17,7 +17,7 @@ namespace tenon::program {
 
 namespace {
 
-using detail::Group;
+using detail::Candidates;
 using detail::PlannedStages;
 using detail::seconds_of;
 
@@ -32,20 +32,6 @@ constexpr double kNearlyAsFast = 1.05;
 // Drops candidates whose fastest run takes more than this factor of the overall fastest: with more runs it becomes less
 // likely that all of them were disturbed.
 double hopeless_after(int round) { return round < kLooks ? 1.5 : round < 5 ? 1.2 : round < 10 ? 1.1 : 1.05; }
-
-SymbolValues sizes_of(const Arguments& arguments) {
-  SymbolValues sizes = arguments.scalars;
-  for (const auto& [name, buffer] : arguments.buffers)
-    for (size_t d = 0; d < buffer.dims.size(); ++d) {
-      const DimView& dim = buffer.dims[d];
-      const auto at = static_cast<int>(d);
-      sizes[std::string(min_of(name, at).name())] = dim.min;
-      sizes[std::string(extent_of(name, at).name())] = dim.extent;
-      sizes[std::string(stride_of(name, at).name())] = dim.stride;
-      sizes[std::string(fold_of(name, at).name())] = dim.fold;
-    }
-  return sizes;
-}
 
 // The caller's memory, and memory allocated where there is none.
 class Memory {
@@ -96,26 +82,20 @@ struct Contender {
 
 class Measurement {
  public:
-  Measurement(Pipeline& pipeline, const std::vector<BufferRef>& inputs, const std::vector<BufferRef>& outputs,
-              const Arguments& arguments, const MeasureOptions& options)
-      : pipeline_(pipeline), inputs_(inputs), outputs_(outputs), arguments_(arguments), options_(options) {}
+  Measurement(Candidates candidates, const Arguments& arguments, const MeasureOptions& options)
+      : candidates_(std::move(candidates)), arguments_(arguments), options_(options) {}
 
-  Result<MeasuredReport> run(const CostModel& model) {
-    PipelineData& data = PipelineData::of(pipeline_);
-    TENON_TRY(stages, PlannedStages::of(data, inputs_, outputs_, sizes_of(arguments_), model));
-    stages_ = std::move(stages);
-    schedules_ = stages_->of_each_kind(options_.most_times, std::max<size_t>(options_.most_candidates, 1));
-    for (const std::vector<Group>& groups : schedules_)
-      report_.candidates.push_back({stages_->describe(groups), detail::total(groups).seconds()});
-    stages_->apply({}, data);
-    TENON_TRY(whole, pipeline_.build(inputs_, outputs_));
+  Result<MeasuredReport> run(Pipeline& pipeline) {
+    for (size_t i = 0; i < candidates_.size(); ++i)
+      report_.candidates.push_back({candidates_.describe(i), candidates_.predicted_seconds(i)});
+    TENON_TRY(whole, candidates_.whole());
     const ContentKey key = key_of(whole);
     if (!is_in_files(key)) {
       TENON_OK(measure(whole));
       const std::string text = kept();
       if (options_.files) options_.files->store(key, std::as_bytes(std::span(text)));
     }
-    stages_->apply(PlannedStages::with_hints_to_try(schedules_[report_.chosen]), data);
+    candidates_.apply(PlannedStages::with_hints_to_try(candidates_.groups(report_.chosen)), pipeline);
     return std::move(report_);
   }
 
@@ -123,7 +103,7 @@ class Measurement {
   ContentKey key_of(const Program& whole) const {
     std::string text =
         str(kScheduleMagic, "\n", machine_identity(cache_bytes_of_machine()), print(whole), options_.bind.threads);
-    for (const auto& [name, value] : sizes_of(arguments_)) text += str("\n", name, " = ", value);
+    for (const auto& [name, value] : detail::sizes_of(arguments_)) text += str("\n", name, " = ", value);
     for (const auto& candidate : report_.candidates)
       for (const std::string& group : candidate.groups) text += "\n" + group;
     return ContentKey::of(text);
@@ -187,8 +167,11 @@ class Measurement {
       report_.candidates[candidate].refused = why.message();
       if (!first) first = why;
     };
-    for (size_t i = 0; i < schedules_.size(); ++i) {
-      auto bound = bind(schedules_[i]);
+    BindOptions bind = options_.bind;
+    bind.statistics = false;
+    bind.arena_of_runs = true;
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      auto bound = candidates_.bind(i, bind);
       if (!bound.ok()) {
         refuse(i, bound.error());
         continue;
@@ -204,15 +187,6 @@ class Measurement {
     });
     if (!contenders_.empty()) return {};
     return *first;
-  }
-  Result<BoundProgram> bind(const std::vector<Group>& groups) {
-    stages_->apply(groups, PipelineData::of(pipeline_));
-    TENON_TRY(program, pipeline_.build(inputs_, outputs_));
-    BindOptions options = options_.bind;
-    options.statistics = false;
-    options.arena_of_runs = true;
-    options.hints = HintPolicy::always;  // candidates with and without them are compared
-    return BoundProgram::bind(program, arguments_, options);
   }
 
   double now() const {
@@ -237,12 +211,9 @@ class Measurement {
     std::erase_if(left, [&](const Contender* c) { return *c->least > most; });
   }
 
-  Pipeline& pipeline_;
-  const std::vector<BufferRef>&inputs_, &outputs_;
+  Candidates candidates_;
   const Arguments& arguments_;
   const MeasureOptions& options_;
-  std::unique_ptr<PlannedStages> stages_;
-  std::vector<std::vector<Group>> schedules_;
   std::vector<Contender> contenders_;
   MeasuredReport report_;
 };
@@ -270,12 +241,12 @@ std::string MeasuredReport::to_string() const {
 Result<MeasuredReport> measured_schedule(Pipeline& pipeline, const std::vector<BufferRef>& inputs,
                                          const std::vector<BufferRef>& outputs, const Arguments& arguments,
                                          const CostModel& model, const MeasureOptions& options) {
-  PipelineData& data = PipelineData::of(pipeline);
-  PipelineData before = data;
-  Result<MeasuredReport> report = Measurement(pipeline, inputs, outputs, arguments, options).run(model);
-  if (report.ok()) return report;
-  data = std::move(before);
-  TENON_OK(report, "scheduling '", data.name, "' by the clock");
+  const auto measured = [&]() -> Result<MeasuredReport> {
+    TENON_TRY(candidates, Candidates::of(pipeline, inputs, outputs, arguments, model, options.most_times,
+                                         options.most_candidates));
+    return Measurement(std::move(candidates), arguments, options).run(pipeline);
+  };
+  TENON_TRY(report, measured(), "scheduling '", pipeline.name(), "' by the clock");
   return report;
 }
 
