@@ -6,6 +6,7 @@
 //   build/release/tests/bench/pipeline_bench --model: what the automatic schedule takes the machine for
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/ir/verify.hpp>
 #include <tenon/program/pipeline/pipeline.hpp>
+#include <tenon/program/schedule/adaptive_program.hpp>
 #include <tenon/program/schedule/auto_schedule.hpp>
 #include <tenon/program/schedule/measured_schedule.hpp>
 #include <tenon/runtime/thread_pool.hpp>
@@ -28,7 +30,10 @@ using namespace tenon;
 using namespace tenon::program;
 using namespace tenon::program::bench;
 
-enum class Scheduled : uint8_t { before, by_the_clock };
+enum class Scheduled : uint8_t { before, by_the_clock, by_its_runs };
+
+// An adaptive program first runs for so long, as one that is in use has done.
+constexpr double kAdaptSeconds = 3;
 
 CostModel model_of(int64_t workers) {
   CostModel model = CostModel::of_machine();
@@ -36,10 +41,37 @@ CostModel model_of(int64_t workers) {
   return model;
 }
 
+// The mean over all runs of the program, the slower ones of trials included.
+template <class AnyProgram>
+bool run(benchmark::State& state, AnyProgram& program, const Arguments& arguments, double seconds_before) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto once = [&] {
+    const auto ran = program.run(arguments);
+    if (!ran.ok()) state.SkipWithError(ran.error().to_string().c_str());
+    return ran.ok();
+  };
+  // The first run touches the arena's pages, which takes longer than a run.
+  do {
+    if (!once()) return false;
+  } while (std::chrono::duration<double>(Clock::now() - begin).count() < seconds_before);
+  for (auto _ : state)
+    if (!once()) return false;
+  return true;
+}
+
 void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgument result, int threads = 1,
          Scheduled scheduled = Scheduled::before) {
   const Arguments arguments{{{"source", source}, {"result", result}}, {}};
   ThreadPool pool(threads);
+  if (scheduled == Scheduled::by_its_runs) {
+    auto adaptive = AdaptiveProgram::bind(pair.pipeline, {pair.source}, {pair.result}, arguments, model_of(threads),
+                                          {.bind = {&pool, threads}});
+    if (!adaptive.ok()) return state.SkipWithError(adaptive.error().to_string().c_str());
+    if (run(state, *adaptive, arguments, kAdaptSeconds))
+      state.counters["arena_bytes"] = static_cast<double>(adaptive->lendable_bytes());
+    return;
+  }
   if (scheduled == Scheduled::by_the_clock) {
     MeasureOptions options;
     if (threads > 1) options.bind = {&pool, threads};
@@ -51,12 +83,7 @@ void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgum
   if (!built.ok()) return state.SkipWithError(built.error().to_string().c_str());
   auto bound = BoundProgram::bind(built.value(), arguments, {&pool, threads});
   if (!bound.ok()) return state.SkipWithError(bound.error().to_string().c_str());
-  // The first run touches the arena's pages, which takes longer than a run.
-  if (const auto ran = bound.value().run(arguments); !ran.ok())
-    return state.SkipWithError(ran.error().to_string().c_str());
-  for (auto _ : state)
-    if (const auto ran = bound.value().run(arguments); !ran.ok())
-      return state.SkipWithError(ran.error().to_string().c_str());
+  if (!run(state, *bound, arguments, 0)) return;
   int64_t arena = 0;
   for (const auto& [space, bytes] : bound.value().arena_bytes()) arena += bytes;
   state.counters["arena_bytes"] = static_cast<double>(arena);
@@ -64,14 +91,16 @@ void run(benchmark::State& state, Pair& pair, BufferArgument source, BufferArgum
 
 constexpr int64_t kFloats = int64_t{4} << 20, kSide = 2048;
 
-// range(0): indices a step; 0: as a whole; -1: the automatic schedule; -2: the one by the clock, which run() makes.
-constexpr int64_t kByTheClock = -2;
+// range(0): indices a step; 0: as a whole; -1: the automatic schedule; -2 and -3: the one by the clock, and the one
+// that its runs choose, which run() makes.
+constexpr int64_t kAutomatic = -1, kByTheClock = -2, kByItsRuns = -3;
 Scheduled scheduled(const benchmark::State& state) {
+  if (state.range(0) == kByItsRuns) return Scheduled::by_its_runs;
   return state.range(0) == kByTheClock ? Scheduled::by_the_clock : Scheduled::before;
 }
 void schedule(Pair& pair, int64_t step, const Expr& index, int64_t extent, int64_t workers = 1) {
   if (step > 0) pair.last.loops({{index, step, workers}});
-  if (step < 0 && step != kByTheClock) {
+  if (step == kAutomatic) {
     SymbolValues sizes{{"result.min0", 0}, {"result.extent0", extent}, {"result.min1", 0}, {"result.extent1", kSide}};
     const auto report = auto_schedule(pair.pipeline, {pair.source}, {pair.result}, sizes, model_of(workers));
     TENON_CHECK(report.ok(), report.error().to_string());
@@ -88,10 +117,10 @@ void scale_chain(benchmark::State& state) {
       scheduled(state));
 }
 BENCHMARK(scale_chain)
-    ->ArgsProduct({{0, -1, kByTheClock, 512, 1024, 2048, 4096, 16384, 65536}, {8}, {kFloats}})
+    ->ArgsProduct({{0, -1, kByTheClock, kByItsRuns, 512, 1024, 2048, 4096, 16384, 65536}, {8}, {kFloats}})
     ->ArgsProduct({{-1, 512, 1024, 2048, 4096, 16384}, {3, 16}, {1 << 18, kFloats}})
     // 64 MB: more than the last cache of most machines.
-    ->ArgsProduct({{0, -1, kByTheClock, 1024}, {8}, {4 * kFloats}})
+    ->ArgsProduct({{0, -1, kByTheClock, kByItsRuns, 1024}, {8}, {4 * kFloats}})
     ->Unit(benchmark::kMillisecond);
 
 // The same with range(3) workers, in wall-clock time.
@@ -104,7 +133,7 @@ void scale_chain_shared(benchmark::State& state) {
       static_cast<int>(workers), scheduled(state));
 }
 BENCHMARK(scale_chain_shared)
-    ->ArgsProduct({{-1, kByTheClock}, {8}, {1 << 14, 1 << 18, kFloats, 4 * kFloats}, {1, 2}})
+    ->ArgsProduct({{-1, kByTheClock, kByItsRuns}, {8}, {1 << 14, 1 << 18, kFloats, 4 * kFloats}, {1, 2}})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 
@@ -134,6 +163,7 @@ BENCHMARK(blur_chain)
     ->Args({0, 1, 1, kSide})
     ->Args({-1, 1, 1, kSide})
     ->Args({kByTheClock, 1, 1, kSide})
+    ->Args({kByItsRuns, 1, 1, kSide})
     ->Args({1, 1, 1, kSide})
     ->Args({2, 1, 1, kSide})
     ->Args({4, 1, 1, kSide})
@@ -148,13 +178,16 @@ BENCHMARK(blur_chain)
     ->Args({32, 2, 1, kSide})
     ->Args({-1, 2, 1, kSide})
     ->Args({kByTheClock, 2, 1, kSide})
+    ->Args({kByItsRuns, 2, 1, kSide})
     // 64 MB: more than the last cache of most machines.
     ->Args({0, 1, 1, 4 * kSide})
     ->Args({-1, 1, 1, 4 * kSide})
     ->Args({kByTheClock, 1, 1, 4 * kSide})
+    ->Args({kByItsRuns, 1, 1, 4 * kSide})
     ->Args({8, 1, 1, 4 * kSide})
     ->Args({-1, 2, 1, 4 * kSide})
     ->Args({kByTheClock, 2, 1, 4 * kSide})
+    ->Args({kByItsRuns, 2, 1, 4 * kSide})
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
 

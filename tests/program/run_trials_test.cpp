@@ -72,9 +72,7 @@ constexpr int kFirstRuns = static_cast<int>(RunTrials::kFirstRuns);
 constexpr int kFirstTrial = kFirstRuns + kTrial;
 constexpr int kFewest = static_cast<int>(RunTrials::kFewestRuns), kMost = static_cast<int>(RunTrials::kMostRuns);
 
-TEST(RunTrials, FirstRunsTakeTheFirstWayAndATrialBothInTurn) {
-  EXPECT_EQ(Runs({1, 1}).run(kFirstTrial), "00010101");
-}
+TEST(RunTrials, FirstRunsTakeTheFirstWayAndATrialBothInTurn) { EXPECT_EQ(Runs({1, 1}).run(kFirstTrial), "00010101"); }
 
 TEST(RunTrials, TheFasterWayIsTaken) {
   Runs runs({1e-3, 0.9e-3});
@@ -158,7 +156,7 @@ constexpr RunTrials::Blocks kBlocks{.of_each = 2, .settling_runs = 1, .timed_run
 constexpr int kPair = 8, kBlocksTrial = 2 * kPair;
 
 TEST(RunTrials, BlocksAlternate) {
-  EXPECT_EQ(Runs({1, 1}, kBlocks).run(kFirstRuns + kBlocksTrial), "00" "0000" "1111" "0000" "1111");
+  EXPECT_EQ(Runs({1, 1}, kBlocks).run(kFirstRuns + kBlocksTrial), "000000111100001111");
 }
 
 TEST(RunTrials, SettlingRunsAreNotTimed) {
@@ -243,12 +241,12 @@ TEST(RunTrials, WinsAreConfirmed) {
   confirmed.confirmations = 2;
   for (const int faster : {1, 2, 3}) {  // trials in which way 1 is faster
     Runs runs({1.2e-3, 1e-3}, confirmed);
-    EXPECT_EQ(runs.run(kFirstRuns + kBlocksTrial), "00" "0000" "1111" "0000" "1111");
+    EXPECT_EQ(runs.run(kFirstRuns + kBlocksTrial), "000000111100001111");
     for (int i = 1; i < 3; ++i) {
       EXPECT_EQ(runs.chosen(), 0u);
       if (i == faster) runs.seconds = {1e-3, 1.1e-3};
       if (i <= faster) {
-        EXPECT_EQ(runs.run(kBlocksTrial), "0000" "1111" "0000" "1111") << i;
+        EXPECT_EQ(runs.run(kBlocksTrial), "0000111100001111") << i;
       }
     }
     EXPECT_EQ(runs.chosen(), faster < 3 ? 0u : 1u);

@@ -22,8 +22,8 @@ namespace tenon::program::detail {
 //   ...
 //   trials.end_run();   // unless the run has failed
 //
-// At first way 0 is chosen. Each other one is tried once, in order; after that, those that may be the fastest more often
-// than others. Not synchronised: one run at a time.
+// At first way 0 is chosen. Each other one is tried once, in order; after that, those that may be the fastest more
+// often than others. Not synchronised: one run at a time.
 class TENON_API RunTrials {
  public:
   // Seconds since any time.
@@ -88,13 +88,13 @@ class TENON_API RunTrials {
   std::vector<Way> ways_;
   size_t chosen_ = 0, challenger_ = 0;
   int64_t trials_ = 0;
-  int wins_ = 0;  // of the challenger, in a row
+  int wins_ = 0;      // of the challenger, in a row
   int64_t runs_ = 0;  // since the last trial
   int64_t until_trial_ = kFirstRuns, until_late_trial_ = kFirstRuns;
-  int block_, run_of_block_ = 0;          // of the trial
-  double began_ = 0;                      // of the run, in seconds
-  double last_trial_ = 0;                 // its end
-  double least_chosen_ = 0, least_ = 0;   // seconds of the trial's runs so far, the second of the challenger
+  int block_, run_of_block_ = 0;         // of the trial
+  double began_ = 0;                     // of the run, in seconds
+  double last_trial_ = 0;                // its end
+  double least_chosen_ = 0, least_ = 0;  // seconds of the trial's runs so far, the second of the challenger
 };
 
 }  // namespace tenon::program::detail

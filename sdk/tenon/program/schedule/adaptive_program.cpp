@@ -17,8 +17,8 @@ namespace {
 
 // The first run of a block finds in the caches what another schedule has left there. One of three timed runs is
 // disturbed more often than all of them, and what happens during one of two blocks does not decide.
-constexpr RunTrials::Blocks kBlocks{.of_each = 2, .settling_runs = 1, .timed_runs = 3, .hopeless = 1.15,
-                                   .confirmations = 2};
+constexpr RunTrials::Blocks kBlocks{
+    .of_each = 2, .settling_runs = 1, .timed_runs = 3, .hopeless = 1.15, .confirmations = 2};
 
 RunTrials trials_of(size_t ways, const std::function<double()>& clock) {
   return clock ? RunTrials(ways, kBlocks, clock) : RunTrials(ways, kBlocks);
@@ -93,8 +93,8 @@ Result<AdaptiveProgram> AdaptiveProgram::bind(const Pipeline& pipeline, const st
                                               const std::vector<BufferRef>& outputs, const Arguments& shapes,
                                               const CostModel& model, const AdaptOptions& options) {
   const auto made = [&]() -> Result<std::unique_ptr<Impl>> {
-    TENON_TRY(offered, Candidates::of(pipeline, inputs, outputs, shapes, model, options.most_times,
-                                      options.most_candidates));
+    TENON_TRY(offered,
+              Candidates::of(pipeline, inputs, outputs, shapes, model, options.most_times, options.most_candidates));
     auto impl = std::make_unique<Impl>();
     impl->options = options;
     TENON_OK(impl->bind(offered));

@@ -58,8 +58,8 @@ class TENON_API AdaptiveProgram {
   ~AdaptiveProgram();
 
   // As BoundProgram::run(). One run at a time. Runs with statistics or an observer follow the chosen schedule. Where a
-  // kernel does not accept a candidate's windows, the run is repeated with the chosen schedule, and the candidate is not
-  // tried again. An error is that of the chosen schedule; outputs are undefined then.
+  // kernel does not accept a candidate's windows, the run is repeated with the chosen schedule, and the candidate is
+  // not tried again. An error is that of the chosen schedule; outputs are undefined then.
   Result<void> run(std::span<std::byte* const> buffers, const RunWith& with = {});
   Result<void> run(const Arguments& arguments);
 

@@ -26,8 +26,8 @@ constexpr uint32_t kOrderSeed = 1;
 // The first rounds are looks, short ones, at all candidates: two, in different order, since a disturbance of some
 // milliseconds slows down all runs of one look.
 constexpr int kLooks = 2;
-// Of candidates whose share of a round is within this factor of the least, any may be the fastest at another moment: the
-// prediction decides.
+// Of candidates whose share of a round is within this factor of the least, any may be the fastest at another moment:
+// the prediction decides.
 constexpr double kNearlyAsFast = 1.05;
 // Drops candidates whose fastest run takes more than this factor of the overall fastest: with more runs it becomes less
 // likely that all of them were disturbed.
