@@ -5,6 +5,8 @@
 
 #include <program/timed_sums.hpp>
 
+#include "support/count_allocations.hpp"
+
 namespace tenon::program {
 namespace {
 
@@ -187,6 +189,38 @@ TEST_F(Adaptive, RunsMayProvideTheArena) {
     ASSERT_TRUE(program.run(buffers, {.arena = {arena->get(), bytes}}).ok());
     ASSERT_EQ(result_.data(), wanted_.data()) << "run " << i;
   }
+}
+
+TEST(AdaptiveProgram, RunsAndTrialsAllocateNothing) {
+  const KernelHandle add_rows = make_kernel(
+      "add_rows",
+      [](CallContext& c) -> Result<void> {
+        const auto in = c.elements<const float>(0);
+        const auto out = c.elements<float>(1);
+        for (int64_t y = out.min(1); y <= out.max(1); ++y)
+          for (int64_t x = out.min(0); x <= out.max(0); ++x) out(x, y) = in(x, y) + in(x, y + 1);
+        return {};
+      },
+      true);
+  const Expr x = var("x"), y = var("y");
+  Pipeline p("sums");
+  BufferRef in = p.buffer("in", kF32, 2), mid = p.buffer("mid", kF32, 2), out = p.buffer("out", kF32, 2);
+  p.stage("first", add_rows).reads(in, {x, {y, y + 1}}).writes(mid, {x, y});
+  p.stage("second", add_rows).reads(mid, {x, {y, y + 1}}).writes(out, {x, y});
+  Array<float> source({32, 34}), result({32, 32});
+  source.fill([](const Index& i) { return i[0] + i[1]; });
+  const Arguments arguments{{{"in", source.argument()}, {"out", result.argument()}}, {}};
+  auto program =
+      AdaptiveProgram::bind(p, {in}, {out}, arguments, CostModel::host(), {.most_candidates = 1000, .most_times = 1e9});
+  ASSERT_TRUE(program.ok()) << program.error().to_string();
+  const std::vector<std::byte*> buffers{arguments.buffers.at("in").data, arguments.buffers.at("out").data};
+  const auto before = tenon::test::allocations.load();
+  bool ok = true;
+  for (int i = 0; i < 20000; ++i) ok = program->run(buffers).ok() && ok;
+  EXPECT_EQ(tenon::test::allocations.load() - before, 0);
+  EXPECT_TRUE(ok);
+  EXPECT_EQ(result.at({3, 5}), 4 * 3 + 5 + 6 + 6 + 7);
+  EXPECT_EQ(program->to_string().find("not tried"), std::string::npos) << program->to_string();
 }
 
 TEST_F(Adaptive, BadArgumentsAreErrors) {
