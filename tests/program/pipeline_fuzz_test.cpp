@@ -1,12 +1,15 @@
 // Random pipelines (stencils, resampling, transposes, copies, padding, several readers, in place) with random schedules
 // (loops, bands, steps, workers, placement), every fifth with the automatic one, compared with the same pipeline
 // without a schedule and without shared memory, interpreted and compiled. Some of them in contract mode and with the
-// race verifier. TENON_FUZZ_SEEDS and TENON_FUZZ_FIRST select the seeds.
+// race verifier. Every fifth also with each schedule that the model offers to be measured. TENON_FUZZ_SEEDS and
+// TENON_FUZZ_FIRST select the seeds.
 #include <iostream>
 #include <random>
 
 #include <support_lib/environment.hpp>
 #include <tenon/program/schedule/auto_schedule.hpp>
+#include <tenon/program/schedule/candidates_internal.hpp>
+#include <tenon/runtime/thread_pool.hpp>
 
 #include <program/pipeline_support.hpp>
 
@@ -82,23 +85,25 @@ class Case {
         sizes[out.name() + ".min" + std::to_string(d)] = mins[d];
         sizes[out.name() + ".extent" + std::to_string(d)] = extents[d];
       }
-    CostModel model = small_memories();
+    return auto_schedule(p_, {buffers_[0]}, outputs_, sizes, small_memories(workers));
+  }
+  // All schedules that the model offers.
+  Result<detail::Candidates> candidates(const Arguments& arguments, const CostModel& model) const {
+    return detail::Candidates::of(p_, {buffers_[0]}, outputs_, arguments, model, 1e9, 1000);
+  }
+  // So small that strips pay for buffers of a few elements.
+  static CostModel small_memories(int64_t workers) {
+    CostModel model = CostModel::host();
+    for (CostModel::Memory& memory : model.memories) memory.bytes /= 256;
+    model.seconds_per_call = 0.1e-9;
     model.workers = workers;
     model.workers_of_largest = static_cast<double>(workers);
     model.seconds_to_share = 0;
-    return auto_schedule(p_, {buffers_[0]}, outputs_, sizes, model);
+    return model;
   }
   const std::vector<BufferRef>& outputs() const { return outputs_; }
 
  private:
-  // So small that strips pay for buffers of a few elements.
-  static CostModel small_memories() {
-    CostModel model = CostModel::host();
-    for (CostModel::Memory& memory : model.memories) memory.bytes /= 256;
-    model.seconds_per_call = 0.1e-9;
-    return model;
-  }
-
   void add(int64_t s) {
     const std::vector<Expr> indices{var("x"), var("y")};
     BufferRef out = p_.buffer("b" + std::to_string(s), kI32, 2);
@@ -199,7 +204,7 @@ struct Bounds {
 };
 
 struct Runs {
-  int64_t run = 0, refused = 0, in_strips = 0, in_bands = 0;
+  int64_t run = 0, refused = 0, in_strips = 0, in_bands = 0, candidates = 0;
 };
 
 class PipelineFuzz : public ::testing::Test {
@@ -207,20 +212,27 @@ class PipelineFuzz : public ::testing::Test {
   // Reads far beyond what any case needs.
   PipelineFuzz() : source_({-150, -150}, {360, 360}) { source_.fill_pattern(); }
 
+  // One for each output of a case.
+  static std::vector<Array<int32_t>> outputs(const Case& c, uint64_t seed) {
+    const auto [mins, extents] = Bounds(seed);
+    return {c.outputs().size(), Array<int32_t>(mins, extents)};
+  }
+  Arguments arguments(const Case& c, std::vector<Array<int32_t>>& out) {
+    Arguments made{{{"src", source_.argument()}}, {}};
+    for (size_t i = 0; i < out.size(); ++i) made.buffers[c.outputs()[i].name()] = out[i].argument();
+    return made;
+  }
   std::vector<Array<int32_t>> run(const Program& program, const Case& c, uint64_t seed, int64_t threads,
                                   bool contract) {
-    const auto [mins, extents] = Bounds(seed);
-    std::vector<Array<int32_t>> out;
-    std::map<std::string, BufferArgument, std::less<>> buffers{{"src", source_.argument()}};
-    for (size_t i = 0; i < c.outputs().size(); ++i) out.emplace_back(mins, extents);
-    for (size_t i = 0; i < c.outputs().size(); ++i) buffers[c.outputs()[i].name()] = out[i].argument();
-    const auto ran = interpret(program, {buffers, {}}, {threads, 0, seed, contract}, nullptr);
+    std::vector<Array<int32_t>> out = outputs(c, seed);
+    const Arguments given = arguments(c, out);
+    const auto ran = interpret(program, given, {threads, 0, seed, contract}, nullptr);
     EXPECT_TRUE(ran.ok()) << ran.error().to_string();
     if (threads > 1 && seed % 8 == 3) {
-      const auto races = check_races(program, {buffers, {}}, {threads});
+      const auto races = check_races(program, given, {threads});
       EXPECT_TRUE(races.ok()) << races.error().to_string() << "\n" << print(program);
     }
-    if (ran.ok()) expect_same_compiled(program, {buffers, {}}, static_cast<int>(threads), 0);
+    if (ran.ok()) expect_same_compiled(program, given, static_cast<int>(threads), 0);
     return out;
   }
 
@@ -242,6 +254,27 @@ class PipelineFuzz : public ::testing::Test {
     const auto ours = run(program.value(), scheduled, seed, 1 + static_cast<int64_t>(seed % 4), seed % 20 == 0);
     for (size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(wanted[i].data(), ours[i].data()) << print(program.value());
     ++runs.run;
+    if (seed % 5 == 4) check_candidates(scheduled, wanted, seed, runs);
+  }
+
+  void check_candidates(const Case& c, const std::vector<Array<int32_t>>& wanted, uint64_t seed, Runs& runs) {
+    const int threads = 1 + static_cast<int>(seed / 5 % 3);
+    std::vector<Array<int32_t>> out = outputs(c, seed);
+    const Arguments given = arguments(c, out);
+    const CostModel model = Case::small_memories(threads);
+    auto offered = c.candidates(given, model);
+    ASSERT_TRUE(offered.ok()) << offered.error().to_string();
+    ThreadPool pool(threads);
+    for (size_t i = 0; i < offered->size(); ++i) {
+      auto bound = offered->bind(i, {&pool, threads});
+      ASSERT_TRUE(bound.ok()) << bound.error().to_string() << "\n" << ::testing::PrintToString(offered->describe(i));
+      for (Array<int32_t>& o : out) o.clear();
+      const auto ran = bound->run(given);
+      ASSERT_TRUE(ran.ok()) << ran.error().to_string() << "\n" << ::testing::PrintToString(offered->describe(i));
+      for (size_t o = 0; o < out.size(); ++o)
+        ASSERT_EQ(out[o].data(), wanted[o].data()) << ::testing::PrintToString(offered->describe(i));
+    }
+    runs.candidates += static_cast<int64_t>(offered->size());
   }
 
   static void schedule_automatically(uint64_t seed, Case& c, Runs& runs) {
@@ -264,10 +297,12 @@ TEST_F(PipelineFuzz, SchedulesDoNotChangeResults) {
     check(static_cast<uint64_t>(seed), runs);
   }
   std::cout << "seeds " << first << " to " << first + count - 1 << ": " << runs.run << " run, " << runs.in_strips
-            << " in automatic strips, " << runs.in_bands << " in bands, " << runs.refused << " schedules refused\n";
+            << " in automatic strips, " << runs.in_bands << " in bands, " << runs.candidates
+            << " candidates of others, " << runs.refused << " schedules refused\n";
   EXPECT_GE(runs.run * 10, count * 7) << "most schedules must be possible";
   EXPECT_GE(runs.in_strips * 100, count) << "automatic schedules must be of use";
   EXPECT_GE(runs.in_bands * 100, count) << "and those of several workers";
+  EXPECT_GE(runs.candidates, count / 5) << "and there must be some to measure";
 }
 
 // A strip that is alone in its band around a loop of workers; a ring in the memory of a value computed outside its

@@ -34,6 +34,9 @@ Result<Candidates> Candidates::of(const Pipeline& pipeline, const std::vector<Bu
   return made;
 }
 
+double Candidates::predicted_seconds(size_t which) const { return total(schedules_[which]).seconds(); }
+std::vector<std::string> Candidates::describe(size_t which) const { return stages_->describe(schedules_[which]); }
+
 Result<Program> Candidates::build(const std::vector<Group>& groups) {
   apply(groups, pipeline_);
   return pipeline_.build(inputs_, outputs_);

@@ -6,13 +6,14 @@
 
 #include <tenon/program/exec/bound_program.hpp>
 #include <tenon/program/schedule/planned_stages_internal.hpp>
+#include <tenon/support/export.hpp>
 
 namespace tenon::program::detail {
 
 // The symbols of the arguments' bounds, strides and folds, and the scalars.
 SymbolValues sizes_of(const Arguments& arguments);
 
-class Candidates {
+class TENON_API Candidates {
  public:
   // At most `most` (at least one), whose predicted time is at most `most_times` that of the cheapest. The first one is
   // that of auto_schedule(), the others are sorted by predicted time. `model` outlives them; the pipeline is copied.
@@ -21,9 +22,9 @@ class Candidates {
                                const CostModel& model, double most_times, size_t most);
 
   size_t size() const { return schedules_.size(); }
-  double predicted_seconds(size_t which) const { return total(schedules_[which]).seconds(); }
+  double predicted_seconds(size_t which) const;
   // See ScheduleReport: different schedules have different lines.
-  std::vector<std::string> describe(size_t which) const { return stages_->describe(schedules_[which]); }
+  std::vector<std::string> describe(size_t which) const;
   const std::vector<Group>& groups(size_t which) const { return schedules_[which]; }
 
   // The program without loops.
