@@ -42,7 +42,7 @@ constexpr uint32_t kOrderSeed = 1;
 constexpr int64_t kFewestFetched = int64_t{1} << 19;
 const std::string kAutomatic = "automatic", kMeasured = "measured", kAdaptive = "adaptive";
 // Before each moment, an adaptive program runs for so long, as a program that is in use has done.
-constexpr double kAdaptSeconds = 2;
+constexpr double kAdaptSeconds = 3;
 
 struct Schedule {
   std::string name;
@@ -194,6 +194,7 @@ class Contender {
     for (const std::string& group : chosen.groups) out += " " + group;
     return out;
   }
+  std::string candidates() const { return adaptive_ ? adaptive_->to_string() : ""; }
   bool shares_arena() const {
     return adaptive_ || bound_->lendable_bytes() > 0 ||
            std::ranges::all_of(bound_->arena_bytes(), [](const auto& space) { return space.second == 0; });
@@ -299,7 +300,10 @@ class Comparison {
     TENON_CHECK(std::ranges::all_of(all, &Contender::shares_arena), "a schedule of '", c.name,
                 "' has memory of its own");
     const std::vector<Contender*> final = finalists(all, same_.size(), random_);
-    if (curve) print_curve(all, c.name);
+    if (curve) {
+      print_curve(all, c.name);
+      for (size_t i = 0; i < same_.size(); ++i) std::printf("%s", all[i].candidates().c_str());
+    }
     rounds_ = std::clamp(static_cast<int>(kFinalSeconds / all[0].seconds()), kFinalRounds, kMostFinalRounds);
     for (Contender* contender : final) {
       contender->forget();

@@ -119,7 +119,7 @@ TEST(RunTrials, TrialsCostLittle) {
       runs.run(kFirstTrial);
       runs.forget();
       runs.run(20 * kMost);
-      EXPECT_LT(runs.lost(), seconds < 1e-3 ? RunTrials::kMostLoss : RunTrials::kMostLossLate) << factor;
+      EXPECT_LT(runs.lost(), seconds < 1e-3 ? RunTrials::Blocks{}.most_loss : RunTrials::kMostLossLate) << factor;
       EXPECT_GT(runs.times(1), 0) << factor;
     }
 }
@@ -231,7 +231,7 @@ TEST(RunTrials, SeveralWaysCostLittleMoreThanOne) {
       EXPECT_LT(first, 4000) << most;
       runs.forget();
       runs.run(20 * kMost);
-      EXPECT_LT(runs.lost(), seconds < 1e-3 ? RunTrials::kMostLoss : RunTrials::kMostLossLate) << most;
+      EXPECT_LT(runs.lost(), seconds < 1e-3 ? RunTrials::Blocks{}.most_loss : RunTrials::kMostLossLate) << most;
     }
 }
 

@@ -70,7 +70,7 @@ void RunTrials::end_trial() {
     const auto fewest = static_cast<double>(is_first ? 0 : kFewestRuns);
     return static_cast<int64_t>(std::clamp(lost / part, fewest, static_cast<double>(kMostRuns)));
   };
-  until_trial_ = runs_to_lose_less_than(is_first ? kMostLossOfFirst : kMostLoss);
+  until_trial_ = runs_to_lose_less_than(is_first ? kMostLossOfFirst : blocks_.most_loss);
   until_late_trial_ = runs_to_lose_less_than(is_first ? kMostLossOfFirst : kMostLossLate);
 }
 
@@ -93,7 +93,7 @@ void RunTrials::decide() {
 size_t RunTrials::next_challenger() const {
   // The longer ago its last trial, and the less the next one will cost. But the slowest ways must not wait for ever,
   // even if all others are equally fast.
-  constexpr double kCostInAnyCase = 0.3;
+  constexpr double kCostInAnyCase = 0.15;
   size_t next = chosen_;
   double most = -1;
   for (size_t i = 0; i < ways_.size(); ++i) {

@@ -38,16 +38,18 @@ class TENON_API RunTrials {
     // A faster way is chosen after so many more trials that show the same, which follow at once: the more ways there
     // are, the more often one of them seems to be faster than it is.
     int confirmations = 0;
+    // Runs between two trials: so many that a trial's slower runs, as timed in the last one, lengthen all of them by
+    // at most this part.
+    double most_loss = 0.005;
   };
 
   // The first trial begins after this many runs: the first run finds neither data nor code in the caches.
   static constexpr int64_t kFirstRuns = 2;
   // A way is faster if it takes less than this factor of the time.
   static constexpr double kFaster = 0.98;
-  // Runs between two trials: so many that a trial's slower runs, as timed in the last one, lengthen all of them by at
-  // most this part; by more while ways have not been tried, ...
-  static constexpr double kMostLoss = 0.005, kMostLossOfFirst = 0.05;
-  // ... and by more after kMostSeconds, in which another program may have come or gone.
+  // The same while ways have not been tried yet.
+  static constexpr double kMostLossOfFirst = 0.2;
+  // The same after kMostSeconds, in which another program may have come or gone.
   static constexpr double kMostLossLate = 0.02, kMostSeconds = 1;
   static constexpr int64_t kFewestRuns = 16, kMostRuns = 1024;
 

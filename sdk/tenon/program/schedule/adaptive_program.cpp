@@ -18,7 +18,7 @@ namespace {
 // The first run of a block finds in the caches what another schedule has left there. One of three timed runs is
 // disturbed more often than all of them, and what happens during one of two blocks does not decide.
 constexpr RunTrials::Blocks kBlocks{
-    .of_each = 2, .settling_runs = 1, .timed_runs = 3, .hopeless = 1.15, .confirmations = 2};
+    .of_each = 2, .settling_runs = 1, .timed_runs = 3, .hopeless = 1.15, .confirmations = 2, .most_loss = 0.01};
 
 RunTrials trials_of(size_t ways, const std::function<double()>& clock) {
   return clock ? RunTrials(ways, kBlocks, clock) : RunTrials(ways, kBlocks);

@@ -11,8 +11,8 @@
 //
 // Which schedule is the fastest depends on what other programs leave of the caches, and changes within minutes. Neither
 // a prediction nor a measurement before the runs is right for all of them; this follows the changes. It takes some
-// hundred runs until all candidates have been tried. Until then trials lengthen the runs by at most 5%, then by at most
-// half a percent (2% where a second passes between trials).
+// hundred runs until all candidates have been tried. Until then trials lengthen the runs by at most a fifth, then by at
+// most 1% (2% where a second passes between trials).
 //
 // Use auto_schedule() where the program must be the same everywhere, and measured_schedule() where it is to be decided
 // before the first run.
@@ -30,8 +30,8 @@
 namespace tenon::program {
 
 struct AdaptOptions {
-  size_t most_candidates = 24;
-  double most_times = 1.6;  // candidates whose predicted time is at most this multiple of the cheapest one's
+  size_t most_candidates = 32;
+  double most_times = 2;  // candidates whose predicted time is at most this multiple of the cheapest one's
   // As for BoundProgram, except for hints: candidates with and without them are compared. All candidates share one
   // arena, which the program allocates unless arena_of_runs.
   BindOptions bind = {};

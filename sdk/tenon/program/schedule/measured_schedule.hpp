@@ -26,8 +26,8 @@
 namespace tenon::program {
 
 struct MeasureOptions {
-  size_t most_candidates = 24;
-  double most_times = 1.6;  // candidates whose predicted time is at most this multiple of the cheapest one's
+  size_t most_candidates = 32;
+  double most_times = 2;  // candidates whose predicted time is at most this multiple of the cheapest one's
   int rounds = 61;          // of runs, at most; the candidates that remain after the first few are nearly equal
   double seconds = 3;       // no round begins later than this after the first one, ...
   int fewest_rounds = 12;   // ... but at least this many rounds are run however long they take

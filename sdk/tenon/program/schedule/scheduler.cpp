@@ -74,23 +74,39 @@ std::vector<Group> Scheduler::cheapest_of(std::vector<OpenGroups> open, double t
 }
 
 std::vector<std::vector<Group>> Scheduler::of_each_kind(double most_times, size_t most) const {
-  std::vector<std::vector<Group>> out{best()};
-  const double bound = most_times * total(out.front()).seconds();
-  const auto offer = [&](std::vector<Group> made) {
-    const auto is_made = [&](const std::vector<Group>& other) {
-      return std::ranges::equal(made, other, &Group::is_same_schedule);
+  using Schedule = std::vector<Group>;
+  std::vector<Schedule> out{best()};
+  const auto seconds = [](const Schedule& schedule) { return total(schedule).seconds(); };
+  const double bound = most_times * seconds(out.front());
+  std::map<std::pair<std::vector<int>, Far>, std::vector<Schedule>> kinds;  // by dims of the loops, innermost first
+  const auto offer = [&](std::vector<int> dims, Far far, Schedule schedule) {
+    const auto is_same = [&](const Schedule& other) {
+      return std::ranges::equal(schedule, other, &Group::is_same_schedule);
     };
-    if (total(made).seconds() <= bound && std::ranges::none_of(out, is_made)) out.push_back(std::move(made));
+    const auto is_among = [&](const auto& kind) { return std::ranges::any_of(kind.second, is_same); };
+    if (seconds(schedule) <= bound && !is_same(out.front()) && std::ranges::none_of(kinds, is_among))
+      kinds[{std::move(dims), far}].push_back(std::move(schedule));
   };
-  offer(cheapest_of({}));
+  offer({}, Far::plain, cheapest_of({}));
   for (const OpenGroups& kind : kinds_of_strips()) {
-    offer(cheapest_of({{kind.strips, Far::plain}}, kWhereNothingElseIs));
+    std::vector<int> dims;
+    for (const Strips::Loop& loop : kind.strips.loops) dims.push_back(loop.dim);
+    offer(dims, Far::plain, cheapest_of({{kind.strips, Far::plain}}, kWhereNothingElseIs));
     if (model_.fetched_part <= 0) continue;
     for (const Far far : {Far::fetched, Far::non_temporal})
-      offer(cheapest_of({{kind.strips, far}}, kWhereNothingElseIs));
+      offer(dims, far, cheapest_of({{kind.strips, far}}, kWhereNothingElseIs));
   }
-  std::ranges::stable_sort(out.begin() + 1, out.end(), {}, [](const auto& groups) { return total(groups).seconds(); });
-  if (out.size() > most) out.resize(most);
+  for (auto& [kind, schedules] : kinds) std::ranges::stable_sort(schedules, {}, seconds);
+  for (size_t rank = 0; out.size() < most; ++rank) {
+    std::vector<Schedule> of_rank;
+    for (auto& [kind, schedules] : kinds)
+      if (rank < schedules.size()) of_rank.push_back(std::move(schedules[rank]));
+    if (of_rank.empty()) break;
+    std::ranges::stable_sort(of_rank, {}, seconds);
+    for (Schedule& schedule : of_rank)
+      if (out.size() < most) out.push_back(std::move(schedule));
+  }
+  std::ranges::stable_sort(out.begin() + 1, out.end(), {}, seconds);
   return out;
 }
 
@@ -214,8 +230,9 @@ void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const
     const PredictedCost cost = shared(serial, group.first(), last, bands);
     if (is_dearer(cost.seconds())) continue;
     cuts.cost[last + 1] = before + cost.seconds();
-    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), far, bands,
-                           group.hints_may_help(numbers_, model_, memories_, last)};
+    cuts.into[last + 1] = {
+        group.first(),        last, kind.strips, cost,
+        group.window_bytes(), far,  bands,       group.hints_may_help(numbers_, model_, memories_, last)};
   }
   kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(kept), kind.groups.end());
   if (kept > kMostOpen) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
