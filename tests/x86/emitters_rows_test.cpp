@@ -143,12 +143,13 @@ const ExactCase* find_exact(std::string_view op) {
     if (c.op == op) return &c;
   return nullptr;
 }
-// Rows that passes use, tested by bytes_test.cpp, byte_tables_test.cpp, passes_test.cpp and passes_quotients_test.cpp.
+// Rows that passes use, tested by bytes_test.cpp, byte_tables_test.cpp, divisor_rows_test.cpp, passes_test.cpp and
+// passes_quotients_test.cpp.
 bool of_a_pass(std::string_view op) {
   return op.ends_with("Bytes") || op.starts_with("UnpackBytes") || op == "SpreadByte" || op == "SpreadMask" ||
          op == "PackMask" || op == "ConvertInRange" || op == "RoundInRange" || op == "ClampLowOfNaN" ||
-         op == "ByteTable" || op == "OddDivisor" || op == "DivStanding" || op == "MulByPower" ||
-         op == "SqrtByProducts" || op == "Keep" || op == "Drop" || op == "NegAbs";
+         op == "ByteTable" || op == "OddDivisor" || op == "DivStanding" || op.starts_with("DivOdd") ||
+         op == "MulByPower" || op == "SqrtByProducts" || op == "Keep" || op == "Drop" || op == "NegAbs";
 }
 // Also rows for several vectors (emitters_in_turn_test.cpp) and by tables (tabulated_test.cpp).
 bool has_own_test(std::string_view op) {

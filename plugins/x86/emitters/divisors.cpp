@@ -72,6 +72,31 @@ class StandingQuotients final : public Emitter {
   }
 };
 
+// The quotient q, or x / s where a lane of o is true; s is an operand or in memory.
+class CheckedQuotient final : public Emitter {
+ public:
+  Result<void> emit_code(EmitContext& context, const Emission& e) const override {
+    VectorCode c(x86_context(context), e);
+    const Vec out = c.out(), quotient = c.in(0), x = c.in(1);
+    const int odd = e.in.back().at.number;
+    if (c.avx512())
+      c->kortestw(Xbyak::Opmask(odd), Xbyak::Opmask(odd));
+    else
+      c->vtestps(X86Context::ymm(odd), X86Context::ymm(odd));  // masks fill a whole register
+    Xbyak::Label divides, done;
+    c->jnz(divides, Xbyak::CodeGenerator::T_NEAR);
+    c.move(out, quotient);
+    c->L(done);
+    const auto s = e.memory ? ConstantOperand(c.context().address(*e.memory)) : ConstantOperand(c.in(2));
+    c.context().write_behind([=](X86Context& behind) mutable {
+      behind.gen().L(divides);
+      behind.gen().vdivps(out, x, s);
+      behind.gen().jmp(done, Xbyak::CodeGenerator::T_NEAR);
+    });
+    return c.finish();
+  }
+};
+
 // The correctly rounded square root of x. Newton's iteration on an inverse root within 2^-13 gives the root and half of
 // its inverse. The correction is x - root^2 times that half. All significands are tested to round correctly
 // (passes_quotients_test.cpp); below 2^-100, x - root^2 would be a denormal.
@@ -96,6 +121,8 @@ void root_by_products(VectorCode& c) {
 constexpr RowPair kDivisorRows[] = {
     {"SqrtByProducts", kF32Lanes, {.cycles = 6}, {.vectors = 3, .cycles = 11}, 0.5, algorithm<root_by_products>},
     {"OddDivisor", kF32Lanes, {.vectors = 1, .cycles = 1}, {.vectors = 1, .cycles = 2}, 0, algorithm<odd_divisor>},
+    {"DivOdd", kF32Lanes, {.cycles = 1}, {.cycles = 1}, 0, make_emitter<CheckedQuotient>},
+    {"DivOddMemory", kF32Lanes, {.cycles = 1}, {.cycles = 1}, 0, make_emitter<CheckedQuotient>},
     {"DivStanding", kF32Lanes, {.cycles = 2}, {.cycles = 3}, 0, make_emitter<StandingQuotients>, are_quotients, true},
     {"DivStandingInTurn2",
      kF32Lanes,

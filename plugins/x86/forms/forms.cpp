@@ -137,6 +137,7 @@ Result<snippet::LinearKernel> FormMaker::lowered(const snippet::Body& as_it_is, 
     return cycles_of(of, one);
   };
   passes.vector_units = vector_units(target_);
+  passes.joined_rows = irgen::rows_joined(body, kernel.lanes);
   TENON_OK(optimise(kernel, passes), "lowering snippet '", body.name, "'");
   kernel.name += tier.suffix;
   return kernel;

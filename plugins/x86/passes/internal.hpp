@@ -23,6 +23,7 @@ using snippet::LoopId;
 using snippet::Memory;
 using snippet::Param;
 using snippet::RegisterId;
+using snippet::RegisterIds;
 
 // Whether the instruction begins or ends a loop, a tail or a when.
 inline bool is_border(Name op) { return snippet::begins_region(op) || snippet::ends_region(op); }

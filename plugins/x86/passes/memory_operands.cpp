@@ -27,7 +27,8 @@ bool machine_multiplies(const LinearKernel& kernel, const Instruction& user) {
 
 // Makes `value` a memory operand of `user`. False when there is no such form.
 bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
-  static const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kFma("Fma"), kMax("Max"), kMin("Min");
+  static const Name kAdd("Add"), kSub("Sub"), kMul("Mul"), kDiv("Div"), kFma("Fma"), kMax("Max"), kMin("Min"),
+      kDivOdd("DivOdd");
   const bool extreme = user.op == kMax || user.op == kMin;
   if (user.memory || std::count(user.in.begin(), user.in.end(), value) != 1) return false;
   const auto at = static_cast<size_t>(std::find(user.in.begin(), user.in.end(), value) - user.in.begin());
@@ -35,6 +36,8 @@ bool fold(const LinearKernel& kernel, Instruction& user, RegisterId value) {
     user.attributes.set("place", at == 2 ? 2 : 1);
   } else if (user.op == kAdd || (user.op == kMul && machine_multiplies(kernel, user))) {
     // either operand
+  } else if (user.op == kDivOdd) {
+    if (at != 2) return false;
   } else if (at != 1 || !(user.op == kSub || ((user.op == kDiv || extreme) && is_float(kernel, user)))) {
     return false;
   }

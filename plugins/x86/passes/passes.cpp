@@ -20,7 +20,7 @@ Result<void> optimise(LinearKernel& kernel, const PassOptions& options) {
   if (options.contract) contract_multiply_add(kernel);
   set_signs(kernel);
   // After contraction, because it counts the other instructions beside quotients.
-  if (options.contract) divide_by_standing(kernel, options);
+  if (options.contract) divide_by_standing(kernel, options), divide_by_rows(kernel, options);
   // After contraction, which does not cross loops, so that the bits are those of open extents.
   if (options.near) snippet::unroll_known_loops(kernel);
   drop_neutral_folds(kernel);

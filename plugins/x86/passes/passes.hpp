@@ -13,6 +13,8 @@
 //   Less a, b, m and other comparisons   where m holds, else false; attribute `negated` 1: the opposite (avx512)
 //   DivAlike a, b; SqrtAlike x   Div, Sqrt of uniform operands
 //   DivStanding x, s, h, l, o; OddDivisor s   x / s, s loop-invariant; 1 / s is h + l except where o is true
+//   DivOdd q, x, s, o            q, but x / s in all lanes where any lane of o is true
+//   DivOddMemory [memory], q, x, o   the same, s in memory
 //   SqrtByProducts x             Sqrt, of numbers from 2^-100 on, 0, infinity and NaN (avx512)
 //   MulByPower x {power = n}     x times 2^n, of integers
 //   StoreFour [memory], a        stores the first four lanes
@@ -162,6 +164,7 @@ struct PassOptions : FormPasses {
   // Cycles of one instruction (JitterRow::cycles); null: 1 each.
   std::function<double(const snippet::LinearKernel& kernel, const snippet::Instruction& one)> cycles = nullptr;
   double vector_units = 1;  // that execute these in parallel
+  int64_t joined_rows = 1;  // short rows that a call joins into one (irgen::rows_joined)
   // Nothing is prefetched, and no later pass needs the loops: lanes of narrow integers, four vectors at once, become
   // lanes of bytes, and loops of a small, known trip count are unrolled (snippet::unroll_known_loops).
   bool near = false;
@@ -206,6 +209,9 @@ void multiply_by_powers(snippet::LinearKernel& kernel);
 // Div by a loop-invariant divisor of many vectors becomes two products. After divide_by_constants and
 // contract_multiply_add. passes/standing_divisors.cpp
 void divide_by_standing(snippet::LinearKernel& kernel, const PassOptions& options);
+// Div by a row of divisors that enough rows share becomes two products. After divide_by_standing, before fold_loads.
+// passes/divisor_rows.cpp
+void divide_by_rows(snippet::LinearKernel& kernel, const PassOptions& options);
 // And, Or of comparisons become masked comparisons; avx512, after join_bytes. passes/conditions.cpp
 void join_conditions(snippet::LinearKernel& kernel);
 // Comparisons of integers that only choose become their opposites, where these are fewer instructions; avx2, after

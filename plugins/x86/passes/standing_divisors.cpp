@@ -24,26 +24,21 @@
 // not pay in loops where each vector unit has as much other work for each quotient. Preparing a divisor takes as long
 // as several quotients, and relatively longer the more units there are for products, since only one unit divides.
 #include <algorithm>
-#include <bit>
-#include <cstdint>
 #include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "x86/body/factors.hpp"
 #include "x86/names.hpp"
-#include "x86/passes/uses.hpp"
+#include "x86/passes/quotients.hpp"
 
 namespace tenon::x86 {
 namespace {
 
-using snippet::RegisterIds;
-
 class StandingDivisors {
  public:
   StandingDivisors(const LinearKernel& kernel, const PassOptions& options)
-      : kernel_(kernel), options_(options), alike_(kernel, Uses(kernel)), made_(kernel.registers.size(), kUnmade) {
+      : kernel_(kernel), options_(options), quotients_(kernel, options), made_(kernel.registers.size(), kUnmade) {
     std::vector<double> trips{1};  // trip counts of the open loops
     size_t stretch_end = 0;
     double beside = 0;
@@ -52,10 +47,10 @@ class StandingDivisors {
       if (one.op == kLoopBegin) trips.push_back(trips_of(kernel.loops[static_cast<size_t>(one.number)]));
       if (one.op == kTailBegin) trips.push_back(1);
       if (one.op == kLoopEnd || one.op == kTailEnd) trips.pop_back();
-      if (i >= stretch_end) std::tie(stretch_end, beside) = stretch_from(i);
-      if (is_quotient(one)) {
+      if (i >= stretch_end) std::tie(stretch_end, beside) = quotients_.stretch_from(i);
+      if (quotients_.holds(one)) {
         if (one.attributes.find(kModerate)) moderate_.insert(one.in[1]);
-        if (beside <= cycles_of(one) * options_.vector_units) count(one, trips);
+        if (beside <= quotients_.unit_cycles_of(one)) count(one, trips);
       }
       // A constant without factors is left to the divider.
       for (const RegisterId id : one.out) made(id) = one.op == kScalar || made(id) != kUnmade ? 0 : trips.size();
@@ -70,11 +65,7 @@ class StandingDivisors {
     return std::ranges::any_of(gains_, [&](const auto& gain) { return has(gain.first); });
   }
   bool is_moderate(RegisterId id) const { return moderate_.contains(id); }
-  // Only quotients of vectors.
-  bool is_quotient(const Instruction& one) const {
-    return one.op == kDiv && !one.memory && kernel_.registers[static_cast<size_t>(one.out[0])].element == kF32 &&
-           !alike_.holds(one.out[0]);
-  }
+  bool is_quotient(const Instruction& one) const { return quotients_.holds(one); }
 
  private:
   // An open extent counts as a large trip count.
@@ -82,19 +73,6 @@ class StandingDivisors {
     const auto dim = static_cast<size_t>(loop.dim);
     const int64_t extent = dim < kernel_.extents.size() ? kernel_.extents[dim] : -1;
     return extent < 0 ? 1e9 : static_cast<double>(extent / loop.increment);
-  }
-  // The end of the straight-line stretch of code that contains `begin`, and the cycles of its other instructions per
-  // quotient.
-  std::pair<size_t, double> stretch_from(size_t begin) const {
-    size_t end = begin + 1;
-    double quotients = 0;
-    for (; end < kernel_.body.size() && !is_border(kernel_.body[end].op); ++end)
-      quotients += is_quotient(kernel_.body[end]);
-    if (quotients == 0) return {end, 0};
-    double beside = 0;
-    for (size_t i = begin + 1; i < end; ++i)
-      if (!is_quotient(kernel_.body[i])) beside += cycles_of(kernel_.body[i]);
-    return {end, beside / quotients};
   }
   // Counts a quotient in main loops, loops of single vectors and tails, as if each of them traversed the whole row.
   // Preparing the factors stalls a row, with little other work to overlap.
@@ -106,20 +84,15 @@ class StandingDivisors {
     const size_t begin = made(divisor);
     if (begin == kUnmade || begin == 0) return;
     double gain = 1 / kLeastQuotients;
-    const double cycles = cycles_of(quotient) * options_.vector_units;
+    const double cycles = quotients_.unit_cycles_of(quotient);
     if (options_.vector_units > 1) gain = std::max(gain, cycles / kLeastChecked);
     if (is_moderate(divisor)) gain = cycles / kLeastCycles;
     for (size_t depth = begin; depth < trips.size(); ++depth) gain *= trips[depth];
     gains_[divisor] += gain;
   }
-  double cycles_of(const Instruction& one) const {
-    constexpr double kOfQuotient = 8;  // where no machine is known
-    return options_.cycles ? options_.cycles(kernel_, one) : is_quotient(one) ? kOfQuotient : 1;
-  }
-
   const LinearKernel& kernel_;
   const PassOptions& options_;
-  const Alike alike_;
+  const Quotients quotients_;
   static constexpr size_t kUnmade = ~size_t{0};
   size_t& made(RegisterId id) { return made_[static_cast<size_t>(id)]; }
   std::vector<size_t> made_;  // number of loops open where each register is written, plus one; 0: more than once
@@ -127,59 +100,20 @@ class StandingDivisors {
   std::set<RegisterId> moderate_;
 };
 
-struct StandingFactors {
-  QuotientParts parts;
-  RegisterId odd = -1;  // whether the divisor is odd; -1: it is moderate
-};
-
-class FactorWriter {
- public:
-  explicit FactorWriter(LinearKernel& kernel) : kernel_(kernel) {}
-
-  // Constants are not shared between stretches of code: they would occupy a register in between.
-  void begin_stretch() { numbers_.clear(); }
-  StandingFactors write_factors(RegisterId divisor, bool moderate, int label) {
-    const auto make = [&](Name op, RegisterIds in) { return write(op, std::move(in), label); };
-    const auto number = [&](float number) {
-      const auto [made, is_new] = numbers_.try_emplace(number, -1);
-      if (is_new) made->second = write_number(number);
-      return made->second;
-    };
-    StandingFactors made{parts_of_divisor(divisor, make, number)};
-    if (moderate) return made;
-    made.odd = kernel_.add_lanes(kBool);
-    kernel_.body.push_back({.op = "OddDivisor", .in = {divisor}, .out = {made.odd}, .label = label});
-    return made;
-  }
-  void write_quotient(const Instruction& quotient, const StandingFactors& by) {
-    const auto make = [&](Name op, RegisterIds in, RegisterId out) {
-      Instruction one = quotient;
-      one.op = op, one.in = std::move(in), one.out = RegisterIds{out};
-      one.attributes = {};
-      kernel_.body.push_back(std::move(one));
-      return out;
-    };
-    const RegisterId x = quotient.in[0];
-    if (by.odd >= 0)
-      return void(make("DivStanding", {x, quotient.in[1], by.parts.high, by.parts.low, by.odd}, quotient.out[0]));
-    make(kFma, {x, by.parts.high, make(kMul, {x, by.parts.low}, kernel_.add_lanes(kF32))}, quotient.out[0]);
-  }
-
- private:
-  RegisterId write(Name op, RegisterIds in, int label) {
-    const RegisterId out = kernel_.add_lanes(kF32);
-    kernel_.body.push_back({.op = op, .in = std::move(in), .out = {out}, .label = label});
+// Appends the products, or DivStanding, in place of `quotient`.
+void write_quotient(LinearKernel& kernel, const Instruction& quotient, const DivisorFactors& by) {
+  const auto make = [&](Name op, RegisterIds in, RegisterId out) {
+    Instruction one = quotient;
+    one.op = op, one.in = std::move(in), one.out = RegisterIds{out};
+    one.attributes = {};
+    kernel.body.push_back(std::move(one));
     return out;
-  }
-  RegisterId write_number(float number) {
-    const RegisterId out = write(kScalar, {}, -1);
-    kernel_.body.back().attributes.set("bits", static_cast<int64_t>(std::bit_cast<uint32_t>(number)));
-    return out;
-  }
-
-  LinearKernel& kernel_;
-  std::map<float, RegisterId> numbers_;  // constants for factors
-};
+  };
+  const RegisterId x = quotient.in[0];
+  if (by.odd >= 0)
+    return void(make("DivStanding", {x, quotient.in[1], by.parts.high, by.parts.low, by.odd}, quotient.out[0]));
+  make(kFma, {x, by.parts.high, make(kMul, {x, by.parts.low}, kernel.add_lanes(kF32))}, quotient.out[0]);
+}
 
 }  // namespace
 
@@ -187,17 +121,17 @@ void divide_by_standing(LinearKernel& kernel, const PassOptions& options) {
   if (!has_any(kernel, {kDiv})) return;
   const StandingDivisors standing(kernel, options);
   if (!standing.has_any()) return;
-  std::map<RegisterId, StandingFactors> factors;
+  std::map<RegisterId, DivisorFactors> factors;
   std::vector<Instruction> old = std::exchange(kernel.body, {});
   kernel.body.reserve(old.size() + old.size() / 4);
   FactorWriter writer(kernel);
   for (Instruction& one : old) {
     if (is_border(one.op)) writer.begin_stretch();
     const int label = one.label;
-    const snippet::RegisterIds out = one.out;
+    const RegisterIds out = one.out;
     const auto by = standing.is_quotient(one) ? factors.find(one.in[1]) : factors.end();
     if (by != factors.end())
-      writer.write_quotient(one, by->second);
+      write_quotient(kernel, one, by->second);
     else
       kernel.body.push_back(std::move(one));
     for (const RegisterId id : out)

@@ -1,5 +1,7 @@
 #include "x86/passes/uses.hpp"
 
+#include "x86/names.hpp"
+
 namespace tenon::x86 {
 namespace {
 
@@ -71,7 +73,8 @@ void drop_unread(LinearKernel& kernel, const Uses& before) {
   std::vector<char> gone(kernel.body.size(), 0);
   for (size_t i = kernel.body.size(); i-- > 0;) {
     const Instruction& one = kernel.body[i];
-    if (one.memory || one.out.empty() || !std::ranges::all_of(one.out, is_unread)) continue;
+    const bool stays = one.memory && one.op != kLoad && one.op != kBroadcastLoad;
+    if (stays || one.out.empty() || !std::ranges::all_of(one.out, is_unread)) continue;
     gone[i] = 1;
     for (const RegisterId id : one.in) --reads[static_cast<size_t>(id)];
   }

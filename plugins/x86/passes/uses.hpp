@@ -67,8 +67,8 @@ Instruction* reader_of(LinearKernel& kernel, const Uses& uses, size_t at, Regist
                        std::span<const RegisterId> kept, bool stores);
 // Erases the instructions at which `gone` is set.
 void erase_marked(LinearKernel& kernel, const std::vector<char>& gone);
-// Dead code elimination: erases instructions that only compute lanes that are no longer read, and those that were
-// needed only for them.
+// Dead code elimination: erases instructions that only load or compute lanes that are no longer read, and those
+// that were needed only for them.
 void drop_unread(LinearKernel& kernel, const Uses& before);
 
 }  // namespace tenon::x86

@@ -361,9 +361,10 @@ std::optional<Dims> known_extents(const snippet::Body& body) {
 
 }  // namespace
 
-bool joins_rows(const snippet::Body& body, int lanes) {
+int64_t rows_joined(const snippet::Body& body, int lanes) {
   const auto extents = known_extents(body);
-  return extents && detail::join_rows(body, *extents, lanes);
+  const auto join = extents ? detail::join_rows(body, *extents, lanes) : std::nullopt;
+  return join ? join->rows : 1;
 }
 
 snippet::DimSet whole_dims(const snippet::Body& body, int lanes, double cycles_per_element) {

@@ -95,8 +95,10 @@ struct SnippetCode {
 // bodies, else the innermost where it is short and other dims are cut. `lanes`: of the kernel.
 TENON_API snippet::DimSet whole_dims(const snippet::Body& body, int lanes, double cycles_per_element);
 
-// Whether calls of a body of known extents join several of its short rows into one. Open extents: false.
-TENON_API bool joins_rows(const snippet::Body& body, int lanes);
+// How many short rows of a body of known extents calls join into one. Open extents, or none: 1.
+TENON_API int64_t rows_joined(const snippet::Body& body, int lanes);
+// Whether they join several.
+inline bool joins_rows(const snippet::Body& body, int lanes) { return rows_joined(body, lanes) > 1; }
 
 class TENON_API SnippetCompiler {
  public:
