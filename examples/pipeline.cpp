@@ -1,4 +1,5 @@
-// A pipeline of image stages: states which indices each stage needs, and computes them strip by strip.
+// A pipeline of image stages: states which indices each stage needs, computes them strip by strip, and lets runs choose
+// the strips.
 #include <cstdio>
 #include <numeric>
 #include <vector>
@@ -7,6 +8,7 @@
 #include <tenon/program/ir/text.hpp>
 #include <tenon/program/ir/verify.hpp>
 #include <tenon/program/pipeline/pipeline.hpp>
+#include <tenon/program/schedule/adaptive_program.hpp>
 #include <tenon/program/schedule/auto_schedule.hpp>
 
 #include "exit_code.hpp"
@@ -80,6 +82,11 @@ Result<void> run() {
                            {"smooth.min0", 0}, {"smooth.extent0", 4096}, {"smooth.min1", 0}, {"smooth.extent1", 4096}};
   TENON_TRY(report, auto_schedule(p, {image}, {smooth}, sizes, CostModel::host()), "scheduling");
   std::printf("%s", report.to_string().c_str());
+
+  // 5. Which schedule is the fastest for the image of this size, on this machine, now: its runs try several.
+  TENON_TRY(adaptive, AdaptiveProgram::bind(p, {image}, {smooth}, arguments, CostModel::host()), "binding schedules");
+  for (int i = 0; i < 1000; ++i) TENON_OK(adaptive.run(arguments), "running");
+  std::printf("%s", adaptive.to_string().c_str());
   return {};
 }
 

@@ -44,9 +44,9 @@ class Scheduler {
   std::vector<Group> best() const { return cheapest_of(kinds_of_strips()); }
 
   // The same with one kind of strips at a time, without prefetching, with it, and with non-temporal results as well: at
-  // most `most` schedules whose predicted cost is at most `most_times` that of the cheapest, the cheapest first. What is
-  // mispriced at the moment is mostly far memory, or a near one, so they are the cheapest of all nests of loops and all
-  // ways to use far memory, in turn: as many of each, as far as there are.
+  // most `most` schedules whose predicted cost is at most `most_times` that of the cheapest, the cheapest first. They
+  // are the cheapest of every nest of loops and every use of far memory, in turn: where the model is wrong at the
+  // moment, it is so for a whole kind.
   std::vector<std::vector<Group>> of_each_kind(double most_times, size_t most) const;
 
   // The stages as placed by the author of `data`, the same pipeline with a schedule.
