@@ -268,6 +268,19 @@ TEST(RunTrials, AWayThatIsDroppedWhileItsWinIsConfirmedIsNotTried) {
   }
 }
 
+// Reading the clock takes a twentieth of such a run, so there are fewer trials than of longer runs.
+TEST(RunTrials, TimingCounts) {
+  std::map<double, int> trials;
+  for (const double seconds : {1e-6, 1e-3}) {
+    Runs runs({seconds, seconds}, kBlocks);
+    runs.run(20 * kMost);
+    trials[seconds] = runs.times(1) / 8;
+    const double timed = 12.0 * trials[seconds] * RunTrials::kSecondsToTime;
+    EXPECT_LT(timed, RunTrials::Blocks{}.most_loss * 20 * kMost * seconds);
+  }
+  EXPECT_LT(4 * trials[1e-6], trials[1e-3]);
+}
+
 // By a coarse clock a run may take no time.
 TEST(RunTrials, NoTimeAtAllDecidesNothingForEver) {
   Runs runs({0, 0, 1e-3}, kBlocks);

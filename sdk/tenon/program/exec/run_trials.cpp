@@ -54,17 +54,20 @@ void RunTrials::end_run() {
 
 void RunTrials::end_trial() {
   const int runs = block_ / 2 * (blocks_.settling_runs + blocks_.timed_runs);
+  const int timed = block_ * blocks_.timed_runs;
   block_ = 2 * blocks_.of_each;
   last_trial_ = clock_();
   const auto [faster, slower] = std::minmax(least_chosen_, least_);
-  double lost = faster > 0 ? runs * (slower / faster - 1) : 0;  // as a number of runs
+  // As numbers of runs.
+  double lost = faster > 0 ? runs * (slower / faster - 1) : 0;
+  const double lost_to_timing = faster > 0 ? timed * kSecondsToTime / faster : 0;
   decide();
   if (wins_ > 0) {
     until_trial_ = 0;
     return;
   }
   const Way& next = ways_[next_challenger()];
-  lost = std::max(lost, runs * (next.relative_time - 1));
+  lost = std::max(lost, runs * (next.relative_time - 1)) + lost_to_timing;
   const bool is_first = next.last_trial == 0;
   const auto runs_to_lose_less_than = [&](double part) {
     const auto fewest = static_cast<double>(is_first ? 0 : kFewestRuns);

@@ -22,8 +22,8 @@ namespace tenon::program::detail {
 //   ...
 //   trials.end_run();   // unless the run has failed
 //
-// At first way 0 is chosen. Each other one is tried once, in order; after that, those that may be the fastest more
-// often than others. Not synchronised: one run at a time.
+// At first way 0 is chosen. Each other one is tried once, in order; after that, the faster ones more often than others.
+// Not synchronised: one run at a time.
 class TENON_API RunTrials {
  public:
   // Seconds since any time.
@@ -47,10 +47,12 @@ class TENON_API RunTrials {
   static constexpr int64_t kFirstRuns = 2;
   // A way is faster if it takes less than this factor of the time.
   static constexpr double kFaster = 0.98;
-  // The same while ways have not been tried yet.
+  // In place of Blocks::most_loss while there are ways that have not been tried yet, ...
   static constexpr double kMostLossOfFirst = 0.2;
-  // The same after kMostSeconds, in which another program may have come or gone.
+  // ... and after kMostSeconds, in which another program may have come or gone.
   static constexpr double kMostLossLate = 0.02, kMostSeconds = 1;
+  // What two readings of the clock take, which counts as lost.
+  static constexpr double kSecondsToTime = 50e-9;
   static constexpr int64_t kFewestRuns = 16, kMostRuns = 1024;
 
   RunTrials(size_t ways, const Blocks& blocks, Clock clock = steady_seconds);
