@@ -102,7 +102,6 @@ TEST_F(Adaptive, HintsAreCandidates) {
 }
 
 TEST_F(Adaptive, ThePipelineKeepsItsSchedule) {
-  p_.stage("copy", window_sum<int32_t>({0, 0}, {0, 0})).reads(out_, {x, y}).writes(p_.buffer("last", kI32, 2), {x, y});
   const std::string before = print(p_.build({in_}, {out_}).value());
   bound();
   EXPECT_EQ(print(p_.build({in_}, {out_}).value()), before);
