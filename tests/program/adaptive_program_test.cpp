@@ -15,9 +15,7 @@ constexpr int kRuns = 1200;  // in which all candidates are tried several times,
 class Adaptive : public TimedSums {
  protected:
   Adaptive() {
-    options_.most_times = 1e9;  // all of them, but for what a test says
-    options_.most_candidates = 1000;
-    options_.clock = [this] { return now_; };
+    offer_all(options_);
     const Arguments plain{{{"source", source_.argument()}, {"result", wanted_.argument()}}, {}};
     EXPECT_TRUE(interpret(p_.build({in_}, {out_}).value(), plain).ok());
   }
@@ -36,14 +34,13 @@ class Adaptive : public TimedSums {
     }
   }
 
+  static bool has_step(const AdaptiveProgram& program, int64_t rows) {
+    return TimedSums::has_step(program.candidates()[program.chosen()].groups, rows);
+  }
+
   AdaptOptions options_;
   Array<int32_t> wanted_{{kWidth, kRows}};
 };
-
-bool has_step(const AdaptiveProgram& program, int64_t rows) {
-  const std::vector<std::string> groups = program.candidates()[program.chosen()].groups;
-  return groups.size() == 1 && groups[0].find(str("3 stages over y in steps of ", rows, ",")) != std::string::npos;
-}
 
 TEST_F(Adaptive, TakesWhatIsFastestNow) {
   AdaptiveProgram program = bound();

@@ -46,11 +46,7 @@ TEST(PartsOfRounds, RoundsThatWereSlowForAllAreComparedByThemselves) {
 
 class MeasuredSchedule : public TimedSums {
  protected:
-  MeasuredSchedule() {
-    options_.most_times = 1e9;  // all of them, but for what a test says
-    options_.most_candidates = 1000;
-    options_.clock = [this] { return now_; };
-  }
+  MeasuredSchedule() { offer_all(options_); }
 
   Result<MeasuredReport> schedule() { return schedule(arguments()); }
   Result<MeasuredReport> schedule(const Arguments& arguments) {
@@ -64,14 +60,12 @@ class MeasuredSchedule : public TimedSums {
     return text();
   }
 
+  static bool has_step(const MeasuredReport& report, int64_t rows) {
+    return TimedSums::has_step(report.candidates[report.chosen].groups, rows);
+  }
+
   MeasureOptions options_;
 };
-
-// Whether a loop over rows has this step.
-bool has_step(const MeasuredReport& report, int64_t rows) {
-  const std::vector<std::string>& groups = report.candidates[report.chosen].groups;
-  return groups.size() == 1 && groups[0].find(str("3 stages over y in steps of ", rows, ",")) != std::string::npos;
-}
 
 TEST_F(MeasuredSchedule, IsWhatTakesLeastByTheClock) {
   for (const int64_t wanted : {1, 2, 4, 8, 16}) {

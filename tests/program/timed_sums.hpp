@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <program/pipeline_support.hpp>
 #include <tenon/program/schedule/auto_schedule.hpp>
@@ -36,6 +37,18 @@ class TimedSums : public ::testing::Test {
       p_.stage("stage" + std::to_string(s), timed).reads(from, {x, {y - 1, y + 1}}).writes(to, {x, y});
       from = to;
     }
+  }
+
+  // All schedules are candidates, but for what a test says, and compared by this clock.
+  template <class Options>
+  void offer_all(Options& options) {
+    options.most_times = 1e9;
+    options.most_candidates = 1000;
+    options.clock = [this] { return now_; };
+  }
+  // Whether all stages are in one loop over rows with this step.
+  static bool has_step(const std::vector<std::string>& groups, int64_t rows) {
+    return groups.size() == 1 && groups[0].find(str("3 stages over y in steps of ", rows, ",")) != std::string::npos;
   }
 
   Arguments arguments() { return {{{"source", source_.argument()}, {"result", result_.argument()}}, {}}; }

@@ -30,7 +30,7 @@
 namespace tenon::program {
 
 struct AdaptOptions {
-  size_t most_candidates = 32;
+  size_t most_candidates = 32;  // each of which is bound before the first run
   double most_times = 2;  // candidates whose predicted time is at most this multiple of the cheapest one's
   // As for BoundProgram, except for hints: candidates with and without them are compared. All candidates share one
   // arena, which the program allocates unless arena_of_runs.

@@ -230,9 +230,8 @@ void Scheduler::offer_and_prune(OpenGroups& kind, size_t last, Cuts& cuts) const
     const PredictedCost cost = shared(serial, group.first(), last, bands);
     if (is_dearer(cost.seconds())) continue;
     cuts.cost[last + 1] = before + cost.seconds();
-    cuts.into[last + 1] = {
-        group.first(),        last, kind.strips, cost,
-        group.window_bytes(), far,  bands,       group.hints_may_help(numbers_, model_, memories_, last)};
+    cuts.into[last + 1] = {group.first(), last, kind.strips, cost, group.window_bytes(), far, bands,
+                           group.hints_may_help(numbers_, model_, memories_, last)};
   }
   kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(kept), kind.groups.end());
   if (kept > kMostOpen) kind.groups.erase(kind.groups.begin() + static_cast<int64_t>(worst));
